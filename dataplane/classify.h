@@ -1,0 +1,79 @@
+// Stage 2: is the frame for us, and which traffic class is it?
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <vector>
+
+#include "net/drop_reason.h"
+#include "net/packet.h"
+
+namespace heddle::dataplane {
+
+enum class Trust : uint8_t { kDscp, kPcp, kNone };
+
+// What a router port accepts and how it sorts what it accepts. Read-only while packets flow.
+struct IngressPort {
+  std::vector<net::Mac> macs;  // router MACs, at most 16; frames to others are not ours
+  bool any_mac = false;        // for replaying captures that hold both directions
+  bool untagged = true;        // untagged (or priority-tagged) frames accepted
+  std::bitset<4096> vlans;     // sub-interfaces by VLAN id
+  Trust trust = Trust::kDscp;
+  uint8_t default_class = 0;  // where trust says none, or PCP is trusted and there is no tag
+  std::array<uint8_t, 64> class_of_dscp = default_dscp_map();
+  std::array<uint8_t, 8> class_of_pcp{0, 1, 2, 3, 4, 5, 6, 7};
+
+  // RoCE data (DSCP 26, AF31) in class 3 and CNPs (DSCP 48, CS6) in class 6, as NICs and SONiC ship it; the rest in 0.
+  static constexpr std::array<uint8_t, 64> default_dscp_map() {
+    std::array<uint8_t, 64> map{};
+    map[26] = 3;
+    map[48] = 6;
+    return map;
+  }
+};
+
+// Whether the frame's destination is this router port; MAC control and link-local frames are told apart first, since
+// they are never forwarded whatever their address. Needs the 14 bytes of the Ethernet header.
+DropReason accept(const uint8_t* frame, const IngressPort& port);
+
+// Sub-interface check and traffic class of a parsed packet.
+DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta);
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+inline DropReason accept(const uint8_t* frame, const IngressPort& port) {
+  const uint64_t to = net::load<uint64_t>(frame) & 0xffffffffffff;
+  const auto is_ours = [to](const net::Mac& mac) {
+    uint64_t ours = 0;
+    std::memcpy(&ours, mac.data(), mac.size());
+    return to == ours;
+  };
+  const auto type = net::load<uint16_t>(frame + 12);
+  constexpr uint16_t kMacControlSwapped = 0x0888;
+  constexpr uint64_t kLinkLocal = 0x0000c28001;  // 01:80:c2:00:00 as loaded, little-endian
+  if (type == kMacControlSwapped) return DropReason::kMacControl;
+  if ((to & 0xf0ffffffffff) == kLinkLocal) return DropReason::kLinkLocalControl;
+  if (port.any_mac) return DropReason::kNone;
+  for (const net::Mac& mac : port.macs) {
+    if (is_ours(mac)) return DropReason::kNone;
+  }
+  return DropReason::kNotOurMac;
+}
+
+inline DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta) {
+  const unsigned vlan = meta.vlan_tci & 0xfffU;
+  if (vlan == 0 ? !port.untagged : !port.vlans[vlan]) return DropReason::kVlanUnknown;
+  meta.traffic_class = port.default_class;
+  if (port.trust == Trust::kDscp) {
+    const uint8_t* ip = frame + meta.l3_offset;
+    // IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
+    const unsigned dscp = meta.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
+    meta.traffic_class = port.class_of_dscp[dscp];
+  } else if (port.trust == Trust::kPcp && meta.vlan_tci != 0) {
+    meta.traffic_class = port.class_of_pcp[meta.vlan_tci >> 13U];
+  }
+  return DropReason::kNone;
+}
+
+}  // namespace heddle::dataplane

@@ -1,0 +1,49 @@
+// What the packet path looks things up in. A version is immutable once published; the next one replaces it whole.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/route.h"
+#include "lb/next_hop_group.h"
+
+namespace heddle::dataplane {
+
+using GroupId = uint16_t;
+inline constexpr GroupId kNoGroup = 0xffff;
+
+struct ForwardingTables {
+  const RouteLookup* lookup = nullptr;
+  // Route id → group. Empty: route ids are group ids (a real switch, where the FIB holds the group). The lab's switches
+  // share one lookup and differ here.
+  std::vector<GroupId> group_of_route;
+  std::vector<lb::NextHopGroup> groups;
+
+  const lb::NextHopGroup* group_for(RouteId route) const {
+    size_t id = route;
+    if (!group_of_route.empty()) {
+      if (route >= group_of_route.size()) return nullptr;
+      id = group_of_route[route];
+    }
+    return id < groups.size() ? &groups[id] : nullptr;
+  }
+  // Index of a group, for the per-lcore state beside it.
+  size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }
+};
+
+// Which ports can send. Written by whoever watches the links, read for every path decision: a dead port leaves all
+// groups within one burst.
+class PortStates {
+ public:
+  explicit PortStates(size_t ports) : up_(ports) {
+    for (auto& up : up_) up.store(1, std::memory_order_relaxed);
+  }
+  bool is_up(PortId port) const { return up_[port].load(std::memory_order_relaxed) != 0; }
+  void set(PortId port, bool up) { up_[port].store(up ? 1 : 0, std::memory_order_relaxed); }
+
+ private:
+  std::vector<std::atomic<uint8_t>> up_;
+};
+
+}  // namespace heddle::dataplane

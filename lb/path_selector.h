@@ -1,0 +1,98 @@
+// Stage 4: the group's scheduler picks the member this packet takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "lb/flow_hash.h"
+#include "lb/next_hop_group.h"
+#include "net/random.h"
+
+namespace heddle::lb {
+
+// What a scheduler remembers about one group: owned by one lcore (or one lab switch), so that no packet writes a line
+// that another core writes.
+struct GroupState {
+  uint8_t position = 0;
+  uint8_t members = 0;  // the permutation is of this many; re-made when the group's size changes
+  std::array<uint8_t, kMaxMembers> order{};
+};
+
+class PathSelector {
+ public:
+  static constexpr unsigned kNone = ~0U;
+
+  PathSelector(const HashSettings& hash, uint64_t seed) : hasher_(hash), random_(seed) {}
+
+  // Index of the member that `packet` takes, or kNone if none is alive. `is_up(port)` tells whether a member's port has
+  // its link. A dead member moves only its own flows: the others keep theirs.
+  template <typename IsUp>
+  unsigned select(const NextHopGroup& group, GroupState& state, const uint8_t* frame, PacketMeta& meta,
+                  const IsUp& is_up);
+
+ private:
+  unsigned choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta);
+  unsigned next_in_turn(GroupState& state, unsigned members);
+
+  FlowHasher hasher_;
+  Random random_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+template <typename IsUp>
+inline unsigned PathSelector::select(const NextHopGroup& group, GroupState& state, const uint8_t* frame,
+                                     PacketMeta& meta, const IsUp& is_up) {
+  const auto n = static_cast<unsigned>(group.members.size());
+  if (n <= 1) return n == 1 && is_up(group.members[0].port) ? 0 : kNone;
+  if (group.scheduler.choice == Choice::kHash) meta.flow_hash = hasher_.hash(frame, meta);
+  unsigned pick = choose(group, state, meta);
+  if (is_up(group.members[pick].port)) [[likely]]
+    return pick;
+
+  // The member is dead. Draw again from the packet's own hash or the stream; after some misses take the next live one.
+  uint32_t hash = meta.flow_hash;
+  for (int tries = 0; tries < 4; ++tries) {
+    hash = group.scheduler.choice == Choice::kHash ? static_cast<uint32_t>(mix64(hash))
+                                                   : static_cast<uint32_t>(random_.next() >> 32U);
+    pick = scale_hash(hash, n);
+    if (is_up(group.members[pick].port)) return pick;
+  }
+  for (unsigned step = 1; step < n; ++step) {
+    const unsigned other = pick + step < n ? pick + step : pick + step - n;
+    if (is_up(group.members[other].port)) return other;
+  }
+  return kNone;
+}
+
+inline unsigned PathSelector::choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta) {
+  const auto n = static_cast<unsigned>(group.members.size());
+  switch (group.scheduler.choice) {
+    case Choice::kHash:
+      return scale_hash(meta.flow_hash, n);
+    case Choice::kRandom:
+      return random_.below(n);
+    case Choice::kRoundRobin:
+      return next_in_turn(state, n);
+  }
+  return 0;
+}
+
+// The order is re-drawn after every round: switches that keep one order fall into step with each other (last flow of a
+// 1,024-host permutation 202–210 µs when re-permuted every round, 720–830 µs when never).
+inline unsigned PathSelector::next_in_turn(GroupState& state, unsigned members) {
+  if (state.members != members) {
+    state.members = static_cast<uint8_t>(members);
+    for (unsigned i = 0; i < members; ++i) state.order[i] = static_cast<uint8_t>(i);
+    state.position = 0;
+  }
+  if (state.position == 0) {
+    for (unsigned i = members - 1; i > 0; --i) std::swap(state.order[i], state.order[random_.below(i + 1)]);
+  }
+  const unsigned pick = state.order[state.position];
+  state.position = static_cast<uint8_t>(state.position + 1U == members ? 0 : state.position + 1U);
+  return pick;
+}
+
+}  // namespace heddle::lb

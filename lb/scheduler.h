@@ -1,0 +1,52 @@
+// A scheduler decides which member of a next-hop group a packet takes. It is two independent choices, so that nothing
+// is written twice: granularity (when may the path change) × choice (which member). The names people know are presets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace heddle::lb {
+
+enum class Granularity : uint8_t { kFlow, kPacket };
+enum class Choice : uint8_t { kHash, kRandom, kRoundRobin };
+
+struct Scheduler {
+  Granularity granularity = Granularity::kFlow;
+  Choice choice = Choice::kHash;
+
+  friend constexpr bool operator==(const Scheduler&, const Scheduler&) = default;
+};
+
+struct SchedulerPreset {
+  std::string_view name;
+  Scheduler scheduler;
+  std::string_view meaning;
+};
+
+inline constexpr std::array<SchedulerPreset, 3> kSchedulerPresets{{
+    {"ecmp", {Granularity::kFlow, Choice::kHash}, "every flow keeps the member its hash names"},
+    {"rps", {Granularity::kPacket, Choice::kRandom}, "random packet spraying: each packet a random member"},
+    {"round-robin",
+     {Granularity::kPacket, Choice::kRoundRobin},
+     "each packet the next member of a set that is re-permuted after every round"},
+}};
+
+// The preset of that name; nullopt if there is none.
+constexpr std::optional<Scheduler> scheduler_named(std::string_view name) {
+  for (const SchedulerPreset& preset : kSchedulerPresets) {
+    if (preset.name == name) return preset.scheduler;
+  }
+  return std::nullopt;
+}
+
+// The preset's name, or "custom".
+constexpr std::string_view name_of(const Scheduler& scheduler) {
+  for (const SchedulerPreset& preset : kSchedulerPresets) {
+    if (preset.scheduler == scheduler) return preset.name;
+  }
+  return "custom";
+}
+
+}  // namespace heddle::lb

@@ -1,0 +1,79 @@
+// A packet on its way through heddle: DPDK's mbuf, and one cache line of typed metadata behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rte_mbuf.h>
+
+#include "net/headers.h"
+#include "net/time.h"
+
+namespace heddle {
+
+// Headers (and in a real switch the payload) lie in the mbuf's data; `data_len` bounds every read, `pkt_len` is the
+// frame's length without FCS. In the lab the payload exists only as that length.
+using Packet = rte_mbuf;
+
+using PortId = uint16_t;  // index of a port within its switch or host
+inline constexpr PortId kNoPort = 0xffff;
+
+inline constexpr unsigned kTrafficClasses = 8;
+inline constexpr unsigned kBurst = 32;  // packets handled together
+
+// The Ethernet header a packet leaves with: stored by path selection, written by rewrite. Copied rather than referred
+// to, so that a packet in a queue outlives the table it was routed by.
+struct EthernetRewrite {
+  net::Mac destination{};
+  net::Mac source{};
+  uint16_t vlan_id = 0;  // 0 = untagged
+  uint16_t reserved = 0;
+};
+static_assert(sizeof(EthernetRewrite) == 16);
+
+enum class L3 : uint8_t { kNone, kIpv4, kIpv6 };
+
+// Which hash profile a packet falls under (the order matters: lb::FlowHasher indexes by it).
+enum class PacketKind : uint8_t {
+  kIp,      // addresses and protocol only: fragments, unknown or unreadable transports
+  kTcpUdp,  // ports are readable
+  kRoce,    // UDP 4791 with a BTH
+};
+
+struct alignas(64) PacketMeta {
+  Time arrival = 0;          // when the last bit arrived, or when the burst was polled
+  EthernetRewrite rewrite;   // set by path selection
+  uint32_t route = 0;        // set by the route stage
+  uint32_t flow_hash = 0;    // valid only where a group had more than one member
+  uint32_t frame_bytes = 0;  // as it will leave, without FCS; set by path selection
+  uint16_t l3_offset = 0;    // of the IP header
+  uint16_t l4_offset = 0;    // of the transport header; 0 if not readable
+  PortId in_port = kNoPort;
+  PortId out_port = kNoPort;
+  uint16_t vlan_tci = 0;  // of the outer tag as it arrived; 0 = untagged
+  L3 l3 = L3::kNone;
+  PacketKind kind = PacketKind::kIp;
+  uint8_t protocol = 0;       // IPv4 protocol or last IPv6 next header
+  uint8_t traffic_class = 0;  // 0–7
+  uint8_t reserved[2] = {};
+  uint64_t owner = 0;  // free for whoever made the packet: the lab's hosts, a generator
+};
+static_assert(sizeof(PacketMeta) == 64);
+
+// Private area that every pool of packets must reserve between the mbuf and its data.
+inline constexpr uint16_t kPrivateBytes = sizeof(PacketMeta);
+
+inline PacketMeta& meta_of(Packet* packet) { return *reinterpret_cast<PacketMeta*>(packet + 1); }
+inline const PacketMeta& meta_of(const Packet* packet) { return *reinterpret_cast<const PacketMeta*>(packet + 1); }
+
+inline uint8_t* frame_of(Packet* packet) { return rte_pktmbuf_mtod(packet, uint8_t*); }
+inline const uint8_t* frame_of(const Packet* packet) { return rte_pktmbuf_mtod(packet, const uint8_t*); }
+
+// Who takes packets back that are not sent on: a mempool, or the lab with its books.
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+  virtual void take(Packet** packets, unsigned count) = 0;
+};
+
+}  // namespace heddle
