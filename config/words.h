@@ -1,0 +1,20 @@
+// Words in error texts: what the user wrote, safely quoted, and what they probably meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::config {
+
+// 'text' in single quotes on one line: control characters escaped, long texts cut.
+std::string quote(std::string_view text);
+
+// "a, b, c"
+std::string listed(const std::vector<std::string_view>& words);
+
+// The candidate that `word` is a typing error of: one or two letters (a third of its length at most) inserted, left
+// out, changed or swapped, case and `-`/`_` aside. Empty if none is near; the first of equally near ones.
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+}  // namespace heddle::config
