@@ -1,0 +1,138 @@
+// The configuration of one switch: what `heddle run CONFIG.yaml` starts from, checked completely before anything
+// starts. docs/configuration.md is the user's page of the same; the two must agree.
+//
+//   const SwitchConfig config = load_switch_config("leaf.yaml", {"ports.up0.rate=25G"});
+//
+// Loading touches no device, interface or socket: what only the running system can tell (link speed, the device's own
+// MAC, the driver's limits) is left open here and decided at start.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "config/address.h"
+#include "dataplane/classify.h"
+#include "lb/flow_hash.h"
+#include "lb/scheduler.h"
+#include "net/packet.h"
+#include "net/rate.h"
+
+namespace heddle::control {
+
+enum class MemoryMode : uint8_t { kAnonymous, kHugepages };
+enum class IdleMode : uint8_t { kPoll, kSleep };
+
+// Whom to believe about a port's link: the DPDK driver, the kernel interface of the same link, or nobody.
+enum class LinkStateSource : uint8_t { kAuto, kEthdev, kNetlink, kAlwaysUp };
+
+// A sub-interface: frames tagged with this VLAN id are accepted.
+struct VlanConfig {
+  uint16_t id = 0;             // 1–4094
+  std::vector<net::Mac> macs;  // its router MACs; empty: the port's
+};
+
+struct PortConfig {
+  std::string name;
+  std::string device;          // PCI address or vdev, with its arguments, as DPDK takes it
+  std::string driver;          // "pci", or a vdev's driver: "net_af_packet" of net_af_packet0
+  std::string netdev;          // kernel interface to follow for counters and link state; empty: none known
+  bool any_mac = false;        // take every frame as ours (replay)
+  std::vector<net::Mac> macs;  // router MACs; empty: the device's own
+  std::optional<Rate> rate;    // nothing: the link speed that the device reports
+  LinkStateSource link_state = LinkStateSource::kAuto;
+  uint16_t mtu = 1500;  // longest IP packet, 576–9600
+  unsigned worker = 0;  // index of the worker that owns it
+  dataplane::Trust trust = dataplane::Trust::kDscp;
+  uint8_t default_class = 0;
+  uint16_t rx_ring = 512;  // descriptors; the driver may round
+  uint16_t tx_ring = 64;
+  uint64_t queue_limit = 1'000'000;  // bytes per egress queue whose class sets no limit
+  bool untagged = true;
+  std::vector<VlanConfig> vlans;
+  std::string place;  // "leaf.yaml:12", for errors found at start
+
+  // Longest frame without FCS: the Ethernet header and up to two VLAN tags around an IP packet of `mtu` bytes.
+  uint32_t frame_bytes() const { return mtu + 14U + 8U; }
+};
+
+struct NextHopConfig {
+  PortId port = 0;  // index into SwitchConfig::ports
+  net::Mac mac{};
+  uint16_t vlan = 0;  // 0: untagged
+  uint16_t weight = 1;
+};
+
+struct GroupConfig {
+  std::string name;       // of a next hop written in a route: PORT/MAC or PORT.VLAN/MAC
+  bool in_place = false;  // made from a route's `via: {port, mac}`
+  lb::Scheduler scheduler;
+  std::vector<NextHopConfig> members;  // 1–64
+  std::string place;
+};
+
+struct RouteConfig {
+  config::IpPrefix prefix;
+  uint32_t group = 0;  // index into SwitchConfig::groups
+  std::string place;
+};
+
+struct QueueConfig {
+  bool strict = false;
+  uint16_t weight = 1;            // 1–100, among the classes that are not strict
+  std::optional<uint64_t> limit;  // bytes; nothing: the port's queue_limit
+};
+
+struct SwitchConfig {
+  std::string name = "heddle";
+  uint64_t seed = 0;
+  MemoryMode memory = MemoryMode::kAnonymous;
+  unsigned workers = 1;
+  std::vector<unsigned> worker_cpus;  // one per worker, or empty: chosen at start
+  IdleMode idle = IdleMode::kPoll;
+  std::string control_socket;        // empty: none
+  uint32_t max_routes = 100'000;     // per address family
+  uint32_t buffer_packets = 16'384;  // what all egress queues together may hold
+
+  std::vector<PortConfig> ports;    // 1–64
+  std::vector<GroupConfig> groups;  // those named in `groups:` first
+  std::vector<RouteConfig> routes;  // no prefix twice
+
+  std::array<uint8_t, 64> class_of_dscp = dataplane::IngressPort::default_dscp_map();
+  std::array<uint8_t, 8> class_of_pcp{0, 1, 2, 3, 4, 5, 6, 7};
+  std::array<QueueConfig, kTrafficClasses> queues;
+  lb::HashSettings hash;  // its seed is `seed`
+
+  std::vector<std::string> warnings;  // "leaf.yaml:12: …": legal, but hardly what is meant
+
+  // Bytes that the egress queue of a class of a port may hold.
+  uint64_t queue_limit(const PortConfig& port, unsigned traffic_class) const {
+    return queues[traffic_class].limit.value_or(port.queue_limit);
+  }
+};
+
+inline constexpr size_t kMaxPorts = 64;
+inline constexpr size_t kMaxWorkers = 64;
+inline constexpr size_t kMaxMacsOfPort = 16;
+inline constexpr size_t kMaxGroups = 16'384;
+inline constexpr size_t kMaxRoutes = 1'000'000;  // per address family
+
+// Reads and checks a configuration; `overlays` are `section.key=value` texts. Throws bad input: one line with the
+// place, what was found and what is accepted.
+SwitchConfig load_switch_config(const std::string& path, const std::vector<std::string>& overlays = {});
+// The same from text; `name` stands for the file in errors.
+SwitchConfig load_switch_config_text(std::string_view text, const std::string& name,
+                                     const std::vector<std::string>& overlays = {});
+
+// The effective configuration, defaults filled in. It is a configuration itself: loading it gives the same switch.
+nlohmann::ordered_json to_json(const SwitchConfig& config);
+
+// The seed of a switch that names none: the same for the same name, unrelated for others.
+uint64_t seed_of_name(std::string_view name);
+
+}  // namespace heddle::control

@@ -1,0 +1,163 @@
+// `groups:` and `routes:` of the switch configuration.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "control/switch_config_parts.h"
+#include "lb/next_hop_group.h"
+
+namespace heddle::control {
+namespace {
+
+using config::integer;
+using config::List;
+using config::Map;
+using config::Value;
+
+NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& config);
+lb::Scheduler read_scheduler(const Value& value);
+uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32_t>& by_name, SwitchConfig& config);
+
+bool same_hop(const NextHopConfig& a, const NextHopConfig& b) {
+  return a.port == b.port && a.mac == b.mac && a.vlan == b.vlan;
+}
+
+}  // namespace
+
+void read_groups(const List& items, SwitchConfig& config) {
+  std::map<std::string, std::string> places;
+  for (const Value& item : items) {
+    const Map map = item.map({"name", "scheduler", "members"});
+    GroupConfig group;
+    group.place = item.place().text();
+    group.name = map.required("name", config::name_text(32));
+    if (const auto [first, fresh] = places.emplace(group.name, group.place); !fresh) {
+      map.at("name").refuse(fmt::format("a name of its own for each group (used in {})", first->second));
+    }
+    group.scheduler = map.optional("scheduler", group.scheduler, read_scheduler);
+    for (const Value& member : map.list("members", 1, lb::kMaxMembers)) {
+      const NextHopConfig hop = read_next_hop(member, true, config);
+      for (const NextHopConfig& other : group.members) {
+        if (!same_hop(hop, other)) continue;
+        member.refuse_found(
+            fmt::format("{} on port {} a second time", config::print_mac(hop.mac), config.ports[hop.port].name),
+            "each next hop of a group once (weight: gives it more)");
+      }
+      group.members.push_back(hop);
+    }
+    const auto& members = group.members;
+    if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.weight != members[0].weight; })) {
+      config.warnings.push_back(fmt::format("{}: group {} has different weights, which the scheduler {} does not use",
+                                            group.place, group.name, lb::name_of(group.scheduler)));
+    }
+    config.groups.push_back(std::move(group));
+  }
+}
+
+void read_routes(const List& items, SwitchConfig& config) {
+  std::unordered_map<std::string, uint32_t> by_name;
+  for (size_t i = 0; i < config.groups.size(); ++i) by_name.emplace(config.groups[i].name, static_cast<uint32_t>(i));
+  std::map<config::IpPrefix, std::string> places;
+  std::array<uint32_t, 2> count{};
+  for (const Value& item : items) {
+    const Map map = item.map({"prefix", "via"});
+    RouteConfig route;
+    route.place = item.place().text();
+    route.prefix = map.required("prefix", config::unicast_prefix());
+    if (const auto [first, fresh] = places.emplace(route.prefix, route.place); !fresh) {
+      map.at("prefix").refuse(fmt::format("each prefix once (first in {})", first->second));
+    }
+    if (++count[static_cast<size_t>(route.prefix.family)] > config.max_routes) {
+      item.refuse_found("one route too many", fmt::format("{} of a family (switch.max_routes)", config.max_routes));
+    }
+    route.group = group_of_route(map.at("via"), by_name, config);
+    config.routes.push_back(std::move(route));
+  }
+}
+
+namespace {
+
+constexpr std::string_view kViaForms = "the name of a group, or {port: NAME, mac: MAC}";
+
+std::string names_of(const auto& named) {
+  std::vector<std::string_view> names;
+  for (const auto& item : named) {
+    if (names.size() == 16) {
+      names.emplace_back("…");
+      break;
+    }
+    names.push_back(item.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The frame must be able to leave by that port with that tag, and an answer to come back.
+void check_vlan(const Value& value, const NextHopConfig& hop, const PortConfig& port) {
+  std::vector<unsigned> ids;
+  if (port.untagged) ids.push_back(0);
+  for (const VlanConfig& vlan : port.vlans) ids.push_back(vlan.id);
+  if (std::find(ids.begin(), ids.end(), hop.vlan) != ids.end()) return;
+  const std::string found = hop.vlan == 0 ? "a next hop without vlan:" : fmt::format("vlan '{}'", hop.vlan);
+  value.refuse_found(fmt::format("{} on port {}, which does not accept {} frames", found, port.name,
+                                 hop.vlan == 0 ? "untagged" : "such"),
+                     fmt::format("vlan: {}", fmt::join(ids, ", ")));
+}
+
+NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& config) {
+  const Map map = weighted ? value.map({"port", "mac", "vlan", "weight"}) : value.map({"port", "mac", "vlan"});
+  NextHopConfig hop;
+  const std::string port_names = "a port: " + names_of(config.ports);
+  const std::string name = map.required("port", [&](const Value& v) { return v.scalar(port_names); });
+  const auto port =
+      std::find_if(config.ports.begin(), config.ports.end(), [&](const PortConfig& p) { return p.name == name; });
+  if (port == config.ports.end()) map.at("port").refuse(port_names);
+  hop.port = static_cast<PortId>(port - config.ports.begin());
+  hop.mac = map.required("mac", config::station_mac());
+  hop.vlan = map.optional("vlan", 0, integer<uint16_t>(0, 4094));
+  check_vlan(map.has("vlan") ? map.at("vlan") : value, hop, *port);
+  if (weighted) hop.weight = map.optional("weight", 1, integer<uint16_t>(1, 1000));
+  if (std::find(port->macs.begin(), port->macs.end(), hop.mac) != port->macs.end()) {
+    config.warnings.push_back(fmt::format("{}: next hop {} is port {}'s own address", value.place().text(),
+                                          config::print_mac(hop.mac), port->name));
+  }
+  return hop;
+}
+
+lb::Scheduler read_scheduler(const Value& value) {
+  Words<lb::Scheduler> words;
+  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) words.emplace_back(preset.name, preset.scheduler);
+  return config::one_of(std::move(words))(value);
+}
+
+// Routes that name the same next hop in place share one group.
+uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32_t>& by_name, SwitchConfig& config) {
+  if (!via.is_map()) {
+    const auto group = by_name.find(via.scalar(kViaForms));
+    if (group == by_name.end() || config.groups[group->second].in_place) {
+      via.refuse(config.groups.empty()
+                     ? "{port: NAME, mac: MAC}, there is no group"
+                     : fmt::format("a group ({}), or {{port: NAME, mac: MAC}}", names_of(config.groups)));
+    }
+    return group->second;
+  }
+  const NextHopConfig hop = read_next_hop(via, false, config);
+  const std::string& port = config.ports[hop.port].name;
+  GroupConfig group;
+  group.name = hop.vlan == 0 ? fmt::format("{}/{}", port, config::print_mac(hop.mac))
+                             : fmt::format("{}.{}/{}", port, hop.vlan, config::print_mac(hop.mac));
+  const auto [known, fresh] = by_name.emplace(group.name, static_cast<uint32_t>(config.groups.size()));
+  if (!fresh) return known->second;
+  if (config.groups.size() == kMaxGroups)
+    via.refuse_found("one next hop too many", fmt::format("{} groups and next hops", kMaxGroups));
+  group.in_place = true;
+  group.members.push_back(hop);
+  group.place = via.place().text();
+  config.groups.push_back(std::move(group));
+  return known->second;
+}
+
+}  // namespace
+}  // namespace heddle::control
