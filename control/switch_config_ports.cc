@@ -30,6 +30,7 @@ void read_macs(const Value& value, PortConfig& port);
 void read_vlans(const Map& map, PortConfig& port);
 void read_link(const Map& map, const Device& device, PortConfig& port);
 void check_unique(const Map& map, const Device& device, const std::vector<Device>& others, const SwitchConfig& config);
+unsigned read_worker(const Value& value, unsigned workers);
 
 // Drivers that open or make the kernel interface named by `iface=`.
 bool has_netdev(std::string_view driver) {
@@ -66,7 +67,8 @@ void read_ports(const List& items, SwitchConfig& config) {
     if (const Value mac = map.at("mac"); !mac.is_missing()) read_macs(mac, port);
     read_vlans(map, port);
     const auto index = static_cast<unsigned>(config.ports.size());
-    port.worker = map.optional("worker", index % config.workers, integer<unsigned>(0, config.workers - 1));
+    port.worker = map.optional("worker", index % config.workers,
+                               [&](const Value& value) { return read_worker(value, config.workers); });
     port.trust = map.optional("trust", port.trust, one_of(trust_words()));
     port.default_class = map.optional("default_class", 0, integer<uint8_t>(0, kTrafficClasses - 1));
     port.queue_limit = map.optional("queue_limit", port.queue_limit, config::bytes(port.frame_bytes(), 1'000'000'000));
@@ -139,7 +141,8 @@ Device read_device(const Value& value, std::string& text) {
     device.driver = vdev ? device.name.substr(0, device.name.find_last_not_of("0123456789") + 1) : bus;
   }
   if (has_netdev(device.driver)) device.iface = dataplane::devarg(text, "iface");
-  if (!device.iface.empty() && !is_interface_name(device.iface)) value.refuse(fmt::format("iface={}", kInterfaceForms));
+  if (!device.iface.empty() && !is_interface_name(device.iface))
+    value.refuse(fmt::format("iface= with {}", kInterfaceForms));
   device.writes = dataplane::devarg(text, "tx_pcap");
   return device;
 }
@@ -165,6 +168,14 @@ void check_unique(const Map& map, const Device& device, const std::vector<Device
           fmt::format("an output file of its own for each port (port {} has tx_pcap={})", other.name, device.writes));
     }
   }
+}
+
+unsigned read_worker(const Value& value, unsigned workers) {
+  const std::string accepted =
+      workers == 1 ? "0 (switch.workers is 1)" : fmt::format("0 to {} (switch.workers is {})", workers - 1, workers);
+  const auto worker = config::parse_integer(value.scalar(accepted));
+  if (!worker || *worker >= workers) value.refuse(accepted);
+  return static_cast<unsigned>(*worker);
 }
 
 std::optional<Rate> read_rate(const Value& value) {

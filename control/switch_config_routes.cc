@@ -1,6 +1,7 @@
 // `groups:` and `routes:` of the switch configuration.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 
@@ -137,9 +138,11 @@ uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32
   if (!via.is_map()) {
     const auto group = by_name.find(via.scalar(kViaForms));
     if (group == by_name.end() || config.groups[group->second].in_place) {
-      via.refuse(config.groups.empty()
-                     ? "{port: NAME, mac: MAC}, there is no group"
-                     : fmt::format("a group ({}), or {{port: NAME, mac: MAC}}", names_of(config.groups)));
+      std::vector<GroupConfig> named;
+      std::copy_if(config.groups.begin(), config.groups.end(), std::back_inserter(named),
+                   [](const GroupConfig& g) { return !g.in_place; });
+      via.refuse(named.empty() ? "{port: NAME, mac: MAC}, there is no group"
+                               : fmt::format("a group ({}), or {{port: NAME, mac: MAC}}", names_of(named)));
     }
     return group->second;
   }

@@ -48,8 +48,8 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
       drop(in, packet, reason);
     }
   }
-  counters.rx_packets += count;
-  counters.rx_bytes += bytes;
+  counters.rx_packets.add(count);
+  counters.rx_bytes.add(bytes);
   if (kept != 0) route(*tables_->lookup, packets, kept);
   flush_drops();
   return kept;
@@ -100,8 +100,8 @@ inline DropReason Pipeline::choose_path(Packet* packet) {
   meta.out_port = next.port;
   meta.frame_bytes = packet->pkt_len - meta.l3_offset + ethernet_bytes(next.rewrite);
   telemetry::PathCounters& path = counters_.paths[next.counter];
-  path.packets++;
-  path.bytes += meta.frame_bytes;
+  path.packets.add(1);
+  path.bytes.add(meta.frame_bytes);
   return DropReason::kNone;
 }
 
@@ -129,15 +129,15 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
     rewrite(packets[i]);
     bytes += packets[i]->pkt_len;
   }
-  counters_.ports[out].tx_packets += n;
-  counters_.ports[out].tx_bytes += bytes;
+  counters_.ports[out].tx_packets.add(n);
+  counters_.ports[out].tx_bytes.add(bytes);
   return n;
 }
 
 void Pipeline::count_unsent(PortId out, Packet* const* packets, unsigned count, DropReason reason) {
   for (unsigned i = 0; i < count; ++i) {
-    counters_.ports[out].tx_packets--;
-    counters_.ports[out].tx_bytes -= packets[i]->pkt_len;
+    counters_.ports[out].tx_packets.subtract(1);
+    counters_.ports[out].tx_bytes.subtract(packets[i]->pkt_len);
     drop(out, packets[i], reason);
   }
   flush_drops();
@@ -157,7 +157,7 @@ void Pipeline::flush(PortId out, DropReason reason) {
 }
 
 inline void Pipeline::drop(PortId charged, Packet* packet, DropReason reason) {
-  counters_.ports[charged].drops[static_cast<size_t>(reason)]++;
+  counters_.ports[charged].drop(reason).add(1);
   dead_[dead_count_++] = packet;
   if (dead_count_ == dead_.size()) flush_drops();
 }

@@ -33,6 +33,8 @@ class PathSelector {
 
  private:
   unsigned choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta);
+  template <typename IsUp>
+  static unsigned live_member(const NextHopGroup& group, uint32_t hash, const IsUp& is_up);
   unsigned next_in_turn(GroupState& state, unsigned members);
 
   FlowHasher hasher_;
@@ -47,23 +49,37 @@ inline unsigned PathSelector::select(const NextHopGroup& group, GroupState& stat
   const auto n = static_cast<unsigned>(group.members.size());
   if (n <= 1) return n == 1 && is_up(group.members[0].port) ? 0 : kNone;
   if (group.scheduler.choice == Choice::kHash) meta.flow_hash = hasher_.hash(frame, meta);
-  unsigned pick = choose(group, state, meta);
+  const unsigned pick = choose(group, state, meta);
   if (is_up(group.members[pick].port)) [[likely]]
     return pick;
 
-  // The member is dead. Draw again from the packet's own hash or the stream; after some misses take the next live one.
-  uint32_t hash = meta.flow_hash;
+  // The member is dead: by the packet's own hash where flows must keep together, else by a fresh number.
+  const bool by_flow = group.scheduler.choice == Choice::kHash;
+  return live_member(group, by_flow ? meta.flow_hash : static_cast<uint32_t>(random_.next() >> 32U), is_up);
+}
+
+// A few further draws find a live member unless most are dead. After that the highest random weight decides (Thaler and
+// Ravishankar 1998). Both spread evenly over the live members, whichever they are, and when another member dies, only
+// the packets that it had move again.
+template <typename IsUp>
+inline unsigned PathSelector::live_member(const NextHopGroup& group, uint32_t hash, const IsUp& is_up) {
+  const auto n = static_cast<unsigned>(group.members.size());
+  uint32_t draw = hash;
   for (int tries = 0; tries < 4; ++tries) {
-    hash = group.scheduler.choice == Choice::kHash ? static_cast<uint32_t>(mix64(hash))
-                                                   : static_cast<uint32_t>(random_.next() >> 32U);
-    pick = scale_hash(hash, n);
+    draw = static_cast<uint32_t>(mix64(draw));
+    const unsigned pick = scale_hash(draw, n);
     if (is_up(group.members[pick].port)) return pick;
   }
-  for (unsigned step = 1; step < n; ++step) {
-    const unsigned other = pick + step < n ? pick + step : pick + step - n;
-    if (is_up(group.members[other].port)) return other;
+  unsigned best = kNone;
+  uint64_t best_weight = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    if (!is_up(group.members[i].port)) continue;
+    const uint64_t weight = mix64((uint64_t{i} << 32U) | hash);
+    if (best != kNone && weight <= best_weight) continue;
+    best = i;
+    best_weight = weight;
   }
-  return kNone;
+  return best;
 }
 
 inline unsigned PathSelector::choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta) {

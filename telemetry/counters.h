@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -11,28 +12,49 @@
 
 namespace heddle::telemetry {
 
-struct PortCounters {
-  uint64_t rx_packets = 0;
-  uint64_t rx_bytes = 0;  // frames without FCS
-  uint64_t tx_packets = 0;
-  uint64_t tx_bytes = 0;
-  std::array<uint64_t, kDropReasons>
-      drops{};  // before the egress queue: at the port a packet came in by; after it: at the port it was to leave by
+// A number with one writer and any number of readers. Both sides compile to plain moves.
+class Counter {
+ public:
+  Counter() = default;
+  Counter(const Counter& other) : value_(other.get()) {}
+  Counter& operator=(const Counter& other) {
+    set(other.get());
+    return *this;
+  }
+  ~Counter() = default;
 
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  void add(uint64_t n) { set(get() + n); }
+  void subtract(uint64_t n) { set(get() - n); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct PortCounters {
+  Counter rx_packets;
+  Counter rx_bytes;  // frames without FCS
+  Counter tx_packets;
+  Counter tx_bytes;
+  // What fails before the egress queue is charged to the port it came in by, the rest to the port it was to leave by.
+  std::array<Counter, kDropReasons> drops;
+
+  Counter& drop(DropReason reason) { return drops[static_cast<size_t>(reason)]; }
   PortCounters& operator+=(const PortCounters& other) {
-    rx_packets += other.rx_packets;
-    rx_bytes += other.rx_bytes;
-    tx_packets += other.tx_packets;
-    tx_bytes += other.tx_bytes;
-    for (size_t i = 0; i < drops.size(); ++i) drops[i] += other.drops[i];
+    rx_packets.add(other.rx_packets.get());
+    rx_bytes.add(other.rx_bytes.get());
+    tx_packets.add(other.tx_packets.get());
+    tx_bytes.add(other.tx_bytes.get());
+    for (size_t i = 0; i < drops.size(); ++i) drops[i].add(other.drops[i].get());
     return *this;
   }
 };
 
 // Traffic of one member of a next-hop group.
 struct PathCounters {
-  uint64_t packets = 0;
-  uint64_t bytes = 0;
+  Counter packets;
+  Counter bytes;
 };
 
 // One lcore's counters of one switch.

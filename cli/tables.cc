@@ -1,0 +1,122 @@
+#include "cli/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace heddle::cli {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell; the first is left-aligned, the rest too unless they look like numbers.
+std::string render(const std::vector<Row>& rows) {
+  std::vector<size_t> width;
+  for (const Row& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool number = !row[i].empty() && (std::isdigit(static_cast<unsigned char>(row[i][0])) != 0) &&
+                          row[i].find(':') == std::string::npos && row[i].find('/') == std::string::npos;
+      line += number ? fmt::format("{:>{}}  ", row[i], width[i]) : fmt::format("{:<{}}  ", row[i], width[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_array()) {
+    std::string all;
+    for (const Json& item : value) all += (all.empty() ? "" : ",") + text(item);
+    return all;
+  }
+  return value.dump();
+}
+
+std::string bit_per_cent(const Json& share) { return fmt::format("{:.1f}%", share.get<double>() * 100); }
+
+std::vector<Row> ports_rows(const Json& view) {
+  std::vector<Row> rows{
+      {"port", "link", "rate", "rx packets", "rx bytes", "tx packets", "tx bytes", "drops", "driver", "mac"}};
+  for (const Json& port : view.at("ports")) {
+    uint64_t drops = 0;
+    for (const auto& [reason, count] : port.at("drops").items()) drops += count.get<uint64_t>();
+    rows.push_back({text(port.at("name")), port.at("up").get<bool>() ? "up" : "down", text(port.at("rate")),
+                    text(port.at("rx_packets")), text(port.at("rx_bytes")), text(port.at("tx_packets")),
+                    text(port.at("tx_bytes")), std::to_string(drops), text(port.at("driver")), text(port.at("mac"))});
+  }
+  return rows;
+}
+
+std::vector<Row> queues_rows(const Json& view) {
+  std::vector<Row> rows{{"port", "class", "priority", "weight", "limit", "packets", "bytes", "peak bytes"}};
+  for (const Json& queue : view.at("queues")) {
+    rows.push_back({text(queue.at("port")), text(queue.at("class")), text(queue.at("priority")),
+                    text(queue.at("weight")), text(queue.at("limit_bytes")), text(queue.at("packets")),
+                    text(queue.at("bytes")), text(queue.at("peak_bytes"))});
+  }
+  return rows;
+}
+
+std::vector<Row> routes_rows(const Json& view) {
+  std::vector<Row> rows{{"prefix", "via"}};
+  for (const Json& route : view.at("routes")) rows.push_back({text(route.at("prefix")), text(route.at("via"))});
+  return rows;
+}
+
+std::vector<Row> paths_rows(const Json& view) {
+  std::vector<Row> rows{{"group", "scheduler", "port", "mac", "vlan", "weight", "link", "packets", "bytes", "share"}};
+  for (const Json& group : view.at("groups")) {
+    for (const Json& member : group.at("members")) {
+      rows.push_back({text(group.at("name")), text(group.at("scheduler")), text(member.at("port")),
+                      text(member.at("mac")), text(member.at("vlan")), text(member.at("weight")),
+                      member.at("up").get<bool>() ? "up" : "down", text(member.at("packets")), text(member.at("bytes")),
+                      bit_per_cent(member.at("share"))});
+    }
+  }
+  return rows;
+}
+
+std::vector<Row> drops_rows(const Json& view) {
+  std::vector<Row> rows{{"reason", "packets", "port", "meaning"}};
+  for (const auto& [port, drops] : view.at("ports").items()) {
+    for (const auto& [reason, count] : drops.items()) {
+      rows.push_back({reason, text(count), port, text(view.at("meaning").at(reason))});
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string table_of(const std::string& what, const Json& view) {
+  if (what == "queues") return render(queues_rows(view));
+  if (what == "routes") return render(routes_rows(view));
+  if (what == "paths") return render(paths_rows(view));
+  if (what == "drops") return render(drops_rows(view));
+  return render(ports_rows(view));
+}
+
+std::string short_number(double value) {
+  constexpr std::string_view kUnits = " kMGTP";
+  size_t unit = 0;
+  if (std::fabs(value) < 10'000) return fmt::format("{:.0f}", value);
+  while (std::fabs(value) >= 1000 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.2f}{}", value, kUnits[unit]);
+}
+
+}  // namespace heddle::cli

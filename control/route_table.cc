@@ -1,0 +1,222 @@
+#include "control/route_table.h"
+
+#include <algorithm>
+
+#include "config/address.h"
+#include "net/error.h"
+
+namespace heddle::control {
+
+using dataplane::GroupId;
+
+namespace {
+
+bool same_hop(const lb::NextHop& a, const lb::NextHop& b) {
+  return a.port == b.port && a.rewrite.destination == b.rewrite.destination && a.rewrite.vlan_id == b.rewrite.vlan_id;
+}
+
+}  // namespace
+
+RouteTable::RouteTable(dataplane::SwitchControl& control, uint32_t max_routes)
+    : control_(control), max_routes_(max_routes), counted_before_(kMaxPathCounters) {
+  for (uint32_t i = kMaxPathCounters; i-- > 0;) free_counters_.push_back(i);
+  for (size_t i = 0; i < versions_.size(); ++i) {
+    versions_[i].fib = std::make_unique<dataplane::Fib>("fib" + std::to_string(i), max_routes);
+    versions_[i].tables.lookup = versions_[i].fib.get();
+  }
+  control_.tables.store(&versions_[live_].tables, std::memory_order_release);
+}
+
+void RouteTable::apply(const Batch& batch) {
+  const std::scoped_lock lock(mutex_);
+  Model wanted = model_;
+  wanted.changes.clear();
+  edit(wanted, batch);
+  publish(std::move(wanted));
+}
+
+void RouteTable::edit(Model& model, const Batch& batch) {
+  for (const Group& group : batch.groups_) {
+    if (model.find(group.name)) throw_bad_input("group '{}' exists already", group.name);
+    model.add_group(group);
+  }
+  for (const auto& [name, member] : batch.added_) {
+    const auto id = model.find(name);
+    if (!id) throw_bad_input("no group '{}'", name);
+    auto& members = model.groups[*id].members.members;
+    const auto at = std::find_if(members.begin(), members.end(), [&](const auto& m) { return same_hop(m, member); });
+    if (at != members.end()) {
+      at->weight = member.weight;
+    } else {
+      if (members.size() == lb::kMaxMembers) throw_bad_input("group '{}' is full: {} members", name, lb::kMaxMembers);
+      members.push_back(member);
+    }
+  }
+  for (const auto& [name, member] : batch.parted_) {
+    const auto id = model.find(name);
+    if (!id) throw_bad_input("no group '{}'", name);
+    auto& members = model.groups[*id].members.members;
+    const auto at = std::find_if(members.begin(), members.end(), [&](const auto& m) { return same_hop(m, member); });
+    if (at == members.end()) {
+      throw_bad_input("group '{}' has no member {}", name, config::print_mac(member.rewrite.destination));
+    }
+    members.erase(at);
+  }
+  for (const net::IpPrefix& prefix : batch.removed_) {
+    const auto at = model.routes.find(prefix);
+    if (at == model.routes.end()) throw_bad_input("no route {}", config::print_prefix(prefix));
+    model.unpoint(at->second);
+    model.routes.erase(at);
+    model.changes.push_back({prefix, std::nullopt});
+  }
+  for (const Route& route : batch.routes_) set_route(model, route.prefix, route.group);
+  for (const auto& [prefix, group] : batch.in_place_) {
+    const auto existing = model.find(group.name);
+    model.point(prefix, existing ? *existing : model.add_group(group));
+  }
+  const auto count = [&](net::IpFamily family) {
+    return std::count_if(model.routes.begin(), model.routes.end(),
+                         [family](const auto& route) { return route.first.family == family; });
+  };
+  for (const net::IpFamily family : {net::IpFamily::kIpv4, net::IpFamily::kIpv6}) {
+    if (const auto n = count(family); n > max_routes_) {
+      throw_bad_input("{} routes of one family; max_routes is {}", n, max_routes_);
+    }
+  }
+}
+
+void RouteTable::set_route(Model& model, const net::IpPrefix& prefix, const std::string& group) {
+  const auto id = model.find(group);
+  if (!id) throw_bad_input("route {}: no group '{}'", config::print_prefix(prefix), group);
+  model.point(prefix, *id);
+}
+
+// Gives every new member a counter, writes the idle version, publishes it, waits, writes the other.
+void RouteTable::publish(Model model) {
+  std::vector<uint8_t> used(kMaxPathCounters, 0);
+  for (Group& group : model.groups) {
+    for (lb::NextHop& member : group.members.members) {
+      if (member.counter == 0) claim_counter(member);
+      used[member.counter - 1] = 1;
+    }
+  }
+  Version& idle = versions_[1 - live_];
+  try {
+    write(idle, model);
+  } catch (const Error&) {  // a FIB is full: nobody has seen the idle version yet, put it back
+    undo(idle, model);
+    throw;
+  }
+  control_.tables.store(&idle.tables, std::memory_order_release);
+  if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
+  write(versions_[live_], model);
+  live_ = 1 - live_;
+
+  for (const Group& group : model_.groups) {  // counters of members that are gone
+    for (const lb::NextHop& member : group.members.members) {
+      if (used[member.counter - 1] == 0) free_counters_.insert(free_counters_.begin(), member.counter - 1);
+    }
+  }
+  model_ = std::move(model);
+}
+
+// In a NextHop of the model, counter 0 means none yet; the tables hold the index itself.
+void RouteTable::claim_counter(lb::NextHop& member) {
+  if (free_counters_.empty()) throw_bad_input("more than {} next-hop members", kMaxPathCounters);
+  const uint32_t index = free_counters_.back();
+  free_counters_.pop_back();
+  if (read_path_) counted_before_[index] = read_path_(index);
+  member.counter = index + 1;
+}
+
+void RouteTable::write(Version& version, const Model& model) {
+  version.tables.groups.resize(model.groups.size());
+  for (size_t i = 0; i < model.groups.size(); ++i) {
+    version.tables.groups[i] = model.groups[i].members;
+    for (lb::NextHop& member : version.tables.groups[i].members) member.counter--;
+  }
+  for (const Change& change : model.changes) {
+    if (change.group) {
+      version.fib->add(change.prefix, *change.group);
+    } else {
+      version.fib->remove(change.prefix);
+    }
+  }
+}
+
+void RouteTable::undo(Version& version, const Model& failed) {
+  Model back = model_;
+  back.changes.clear();
+  for (const Change& change : failed.changes) {
+    const auto at = back.routes.find(change.prefix);
+    back.changes.push_back(
+        {change.prefix, at == back.routes.end() ? std::nullopt : std::optional<GroupId>(at->second)});
+  }
+  write(version, back);
+}
+
+std::vector<Route> RouteTable::routes() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Route> routes;
+  routes.reserve(model_.routes.size());
+  for (const auto& [prefix, group] : model_.routes) routes.push_back({prefix, model_.groups[group].name});
+  return routes;
+}
+
+std::vector<Group> RouteTable::groups() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Group> groups;
+  std::copy_if(model_.groups.begin(), model_.groups.end(), std::back_inserter(groups),
+               [](const Group& group) { return !group.name.empty(); });
+  return groups;
+}
+
+telemetry::PathCounters RouteTable::traffic_of(const lb::NextHop& member) const {
+  const std::scoped_lock lock(mutex_);
+  telemetry::PathCounters sum;
+  if (!read_path_ || member.counter == 0) return sum;
+  sum = read_path_(member.counter - 1);
+  sum.packets.subtract(counted_before_[member.counter - 1].packets.get());
+  sum.bytes.subtract(counted_before_[member.counter - 1].bytes.get());
+  return sum;
+}
+
+std::optional<GroupId> RouteTable::Model::find(const std::string& name) const {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].name == name) return static_cast<GroupId>(i);
+  }
+  return std::nullopt;
+}
+
+GroupId RouteTable::Model::add_group(Group group) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].name.empty()) {
+      groups[i] = std::move(group);
+      return static_cast<GroupId>(i);
+    }
+  }
+  if (groups.size() == kMaxGroups) throw_bad_input("more than {} next-hop groups", kMaxGroups);
+  groups.push_back(std::move(group));
+  return static_cast<GroupId>(groups.size() - 1);
+}
+
+void RouteTable::Model::point(const net::IpPrefix& prefix, GroupId group) {
+  const auto at = routes.find(prefix);
+  if (at != routes.end()) {
+    if (at->second == group) return;
+    groups[group].routes++;
+    unpoint(at->second);
+    at->second = group;
+  } else {
+    groups[group].routes++;
+    routes.emplace(prefix, group);
+  }
+  changes.push_back({prefix, group});
+}
+
+// A group that was made for one route goes with its last one.
+void RouteTable::Model::unpoint(GroupId group) {
+  if (--groups[group].routes == 0 && groups[group].in_place) groups[group] = Group{};
+}
+
+}  // namespace heddle::control

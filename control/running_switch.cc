@@ -1,0 +1,333 @@
+#include "control/running_switch.h"
+
+#include <thread>
+
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include "control/kernel_losses.h"
+#include "control/memory_budget.h"
+#include "dataplane/eal.h"
+#include "net/error.h"
+
+namespace heddle::control {
+
+using dataplane::LinkSource;
+
+namespace {
+
+std::optional<LinkSource> link_source_of(LinkStateSource configured) {
+  switch (configured) {
+    case LinkStateSource::kEthdev:
+      return LinkSource::kEthdev;
+    case LinkStateSource::kNetlink:
+      return LinkSource::kNetlink;
+    case LinkStateSource::kAlwaysUp:
+      return LinkSource::kAlwaysUp;
+    case LinkStateSource::kAuto:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Workers take the last CPUs: the first is where the kernel and the control thread are busiest.
+std::vector<unsigned> choose_cpus(const SwitchConfig& config) {
+  if (!config.worker_cpus.empty()) return config.worker_cpus;
+  const std::vector<unsigned> allowed = dataplane::allowed_cpus();
+  std::vector<unsigned> cpus;
+  for (unsigned i = 0; i < config.workers; ++i) cpus.push_back(allowed[allowed.size() - 1 - i % allowed.size()]);
+  return cpus;
+}
+
+int run_worker(void* worker) {
+  static_cast<dataplane::Worker*>(worker)->run();
+  return 0;
+}
+
+}  // namespace
+
+RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
+    : config_(config), notice_(std::move(notice)), cpus_(choose_cpus(config)) {
+  const MemoryBudget plan = plan_memory(config_, guess_demand(config_));
+  bool pci = false;
+  for (const PortConfig& port : config_.ports) pci = pci || port.driver == "pci";
+  dataplane::start_eal({.name = config_.name,
+                        .hugepages = config_.memory == MemoryMode::kHugepages,
+                        .memory_bytes = plan.total_bytes(),
+                        .cpus = cpus_,
+                        .pci = pci});
+  open_ports();
+  make_pool();
+  for (dataplane::EthdevPort& device : devices_) device.start(pool_);
+
+  states_ = std::make_unique<dataplane::PortStates>(devices_.size());
+  readers_memory_.resize(rte_rcu_qsbr_get_memsize(config_.workers) + RTE_CACHE_LINE_SIZE);
+  void* at = readers_memory_.data();
+  size_t room = readers_memory_.size();
+  control_.readers =
+      static_cast<rte_rcu_qsbr*>(std::align(RTE_CACHE_LINE_SIZE, rte_rcu_qsbr_get_memsize(config_.workers), at, room));
+  rte_rcu_qsbr_init(control_.readers, config_.workers);
+  routes_ = std::make_unique<RouteTable>(control_, config_.max_routes);
+  install_routes();
+  start_workers();
+
+  kernel_losses_ = std::make_unique<KernelLosses>(devices_);
+  std::vector<LinkWatch::Watched> watched;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const dataplane::DeviceFacts& facts = devices_[i].facts();
+    watched.push_back({static_cast<PortId>(i), facts.link_source, facts.netdev, &devices_[i]});
+  }
+  links_ = std::make_unique<LinkWatch>(std::move(watched), *states_, [this](PortId port, bool up) {
+    notice_(fmt::format("port {}: link {}", config_.ports[port].name, up ? "up" : "down"));
+  });
+}
+
+RunningSwitch::~RunningSwitch() {
+  stop(std::chrono::milliseconds(0));
+  links_.reset();
+  workers_.clear();
+  devices_.clear();
+  routes_.reset();
+}
+
+void RunningSwitch::open_ports() {
+  devices_.reserve(config_.ports.size());
+  for (const PortConfig& port : config_.ports) {
+    devices_.emplace_back(dataplane::DeviceSettings{.name = port.name,
+                                                    .devargs = port.device,
+                                                    .mtu = port.mtu,
+                                                    .rx_ring = port.rx_ring,
+                                                    .tx_ring = port.tx_ring,
+                                                    .netdev = port.netdev,
+                                                    .link_source = link_source_of(port.link_state)});
+    for (const std::string& cannot : devices_.back().facts().cannot) {
+      notice_(fmt::format("port {} ({}): {}", port.name, devices_.back().facts().driver, cannot));
+    }
+  }
+}
+
+void RunningSwitch::make_pool() {
+  std::vector<PortDemand> demand;
+  for (const dataplane::EthdevPort& device : devices_) {
+    const dataplane::DeviceFacts& facts = device.facts();
+    demand.push_back({.ring_packets = static_cast<uint32_t>(facts.rx_ring) + facts.tx_ring,
+                      .resident_packets = facts.resident_packets,
+                      .buffer_bytes = facts.buffer_bytes});
+  }
+  const MemoryBudget budget = plan_memory(config_, demand);
+  pool_ = rte_pktmbuf_pool_create("packets", budget.packets, kMempoolCache, kPrivateBytes,
+                                  static_cast<uint16_t>(budget.buffer_bytes), static_cast<int>(SOCKET_ID_ANY));
+  if (pool_ == nullptr) {
+    throw_failed("cannot make {} packet buffers of {} bytes ({} MiB): {}; lower buffer_packets or the ports' rings{}",
+                 budget.packets, budget.buffer_bytes, budget.pool_bytes >> 20U, rte_strerror(rte_errno),
+                 config_.memory == MemoryMode::kHugepages ? ", or reserve more hugepages" : "");
+  }
+}
+
+void RunningSwitch::start_workers() {
+  const unsigned n = config_.workers;
+  clock_ = std::make_unique<dataplane::TscClock>();
+  rings_.resize(static_cast<size_t>(n) * n);
+  const auto ring = [&](unsigned from, unsigned to) -> std::unique_ptr<dataplane::HandoverRing>& {
+    return rings_[static_cast<size_t>(from) * n + to];
+  };
+  for (unsigned from = 0; from < n; ++from) {
+    for (unsigned to = 0; to < n; ++to) {
+      if (from != to) ring(from, to) = std::make_unique<dataplane::HandoverRing>(1024);
+    }
+  }
+  std::vector<unsigned> owner;
+  for (const PortConfig& port : config_.ports) owner.push_back(port.worker);
+
+  dataplane::Pipeline::Settings pipeline;
+  pipeline.ports = port_settings();
+  pipeline.hash = config_.hash;
+  pipeline.paths = RouteTable::kMaxPathCounters;
+  for (unsigned w = 0; w < n; ++w) {
+    dataplane::Worker::Settings settings;
+    settings.index = w;
+    settings.sleep_when_idle = config_.idle == IdleMode::kSleep;
+    std::vector<dataplane::HandoverRing*> outbound;
+    for (unsigned other = 0; other < n; ++other) {
+      outbound.push_back(ring(w, other).get());
+      if (other != w) settings.inbox.push_back(ring(other, w).get());
+    }
+    pipeline.seed = mix64(config_.seed + w);
+    pipeline.mine.assign(owner.size(), false);
+    for (size_t port = 0; port < owner.size(); ++port) {
+      if (owner[port] != w) continue;
+      pipeline.mine[port] = true;
+      settings.owned.push_back({static_cast<PortId>(port), devices_[port].facts().id});
+    }
+    handovers_.push_back(std::make_unique<dataplane::HandoverOut>(owner, outbound));
+    workers_.push_back(
+        std::make_unique<dataplane::Worker>(settings, pipeline, *states_, handovers_.back().get(), control_, *clock_));
+  }
+  routes_->set_path_reader([this](uint32_t counter) {
+    telemetry::PathCounters sum;
+    for (const auto& worker : workers_) {
+      const telemetry::PathCounters& of = worker->pipeline().counters().paths[counter];
+      sum.packets.add(of.packets.get());
+      sum.bytes.add(of.bytes.get());
+    }
+    return sum;
+  });
+  const std::vector<unsigned> lcores = dataplane::worker_lcores();
+  for (unsigned w = 0; w < n; ++w) rte_eal_remote_launch(&run_worker, workers_[w].get(), lcores[w]);
+  running_ = true;
+}
+
+std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
+  std::vector<dataplane::PortSettings> all;
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const PortConfig& port = config_.ports[i];
+    dataplane::PortSettings settings;
+    dataplane::IngressPort& ingress = settings.ingress;
+    ingress.macs = port.macs;
+    if (ingress.macs.empty()) ingress.macs.push_back(devices_[i].facts().mac);
+    for (const VlanConfig& vlan : port.vlans) {
+      ingress.vlans.set(vlan.id);
+      ingress.macs.insert(ingress.macs.end(), vlan.macs.begin(), vlan.macs.end());
+    }
+    ingress.any_mac = port.any_mac;
+    ingress.untagged = port.untagged;
+    ingress.trust = port.trust;
+    ingress.default_class = port.default_class;
+    ingress.class_of_dscp = config_.class_of_dscp;
+    ingress.class_of_pcp = config_.class_of_pcp;
+    settings.egress = egress_settings(i);
+    settings.max_frame = devices_[i].facts().max_frame;
+    all.push_back(settings);
+  }
+  return all;
+}
+
+dataplane::EgressSettings RunningSwitch::egress_settings(size_t port) const {
+  const PortConfig& config = config_.ports[port];
+  dataplane::EgressSettings settings;
+  settings.rate = config.rate.value_or(devices_[port].facts().rate);
+  // A worker comes round to a port every few microseconds; asleep, every 50 and what the kernel's timer adds.
+  settings.catch_up = config_.idle == IdleMode::kSleep ? 500 * kMicrosecond : 20 * kMicrosecond;
+  uint64_t largest = 0;
+  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+    const QueueConfig& queue = config_.queues[tc];
+    settings.classes[tc] = {queue.strict, queue.weight, config_.queue_limit(config, tc)};
+    largest = std::max(largest, settings.classes[tc].limit_bytes);
+  }
+  constexpr uint64_t kSmallestFrame = 60;
+  settings.limit_packets = static_cast<uint32_t>(
+      std::clamp<uint64_t>(largest / kSmallestFrame, kBurst, std::max(config_.buffer_packets, kBurst)));
+  return settings;
+}
+
+lb::NextHop RunningSwitch::next_hop(const NextHopConfig& member) const {
+  const PortConfig& port = config_.ports[member.port];
+  lb::NextHop hop;
+  hop.port = member.port;
+  hop.weight = member.weight;
+  hop.rewrite.destination = member.mac;
+  hop.rewrite.vlan_id = member.vlan;
+  hop.rewrite.source = port.macs.empty() ? devices_[member.port].facts().mac : port.macs.front();
+  for (const VlanConfig& vlan : port.vlans) {
+    if (vlan.id == member.vlan && !vlan.macs.empty()) hop.rewrite.source = vlan.macs.front();
+  }
+  return hop;
+}
+
+void RunningSwitch::install_routes() {
+  RouteTable::Batch batch;
+  for (const GroupConfig& group : config_.groups) {
+    Group made;
+    made.name = group.name;
+    made.in_place = group.in_place;
+    made.members.scheduler = group.scheduler;
+    for (const NextHopConfig& member : group.members) made.members.members.push_back(next_hop(member));
+    batch.set_group(std::move(made));
+  }
+  for (const RouteConfig& route : config_.routes) batch.set_route(route.prefix, config_.groups[route.group].name);
+  routes_->apply(batch);
+}
+
+void RunningSwitch::tick() { kernel_losses_->sample(devices_); }
+
+void RunningSwitch::stop(std::chrono::milliseconds patience) {
+  if (!running_) return;
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + patience;
+  control_.state.store(dataplane::RunState::kDraining);
+  const auto drained = [this] {
+    return std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->is_drained(); });
+  };
+  // Two looks in a row: a packet may be between one worker's ring and another's queue during the first.
+  for (int quiet = 0; quiet < 2 && Clock::now() < deadline;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    quiet = drained() ? quiet + 1 : 0;
+  }
+  control_.state.store(dataplane::RunState::kStopped);
+  rte_eal_mp_wait_lcore();
+  running_ = false;
+  kernel_losses_->sample(devices_);
+}
+
+std::vector<PortStatus> RunningSwitch::port_status() const {
+  std::vector<PortStatus> all;
+  const auto settings = port_settings();
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    PortStatus status;
+    status.name = config_.ports[i].name;
+    status.device = config_.ports[i].device;
+    status.driver = devices_[i].facts().driver;
+    status.macs = settings[i].ingress.macs;
+    status.any_mac = config_.ports[i].any_mac;
+    status.rate = settings[i].egress.rate;
+    status.up = states_->is_up(static_cast<PortId>(i));
+    status.worker = config_.ports[i].worker;
+    status.max_frame = settings[i].max_frame;
+    for (const auto& worker : workers_) status.counters += worker->pipeline().counters().ports[i];
+    add_device_losses(i, status.counters);
+    all.push_back(std::move(status));
+  }
+  return all;
+}
+
+void RunningSwitch::add_device_losses(size_t port, telemetry::PortCounters& counters) const {
+  const auto device = devices_[port].device_counters();
+  counters.drop(DropReason::kRxMissed).add(device.rx_missed);
+  counters.drop(DropReason::kRxError).add(device.rx_errors);
+  counters.drop(DropReason::kRxNoBuffer).add(device.rx_no_buffer);
+  counters.drop(DropReason::kKernelRing).add(kernel_losses_->lost(port));
+}
+
+std::vector<QueueStatus> RunningSwitch::queue_status() const {
+  std::vector<QueueStatus> all;
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const dataplane::Worker& worker = *workers_[config_.ports[i].worker];
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      const dataplane::QueueView& view = worker.queue(static_cast<PortId>(i), tc);
+      all.push_back({config_.ports[i].name, tc, config_.queues[tc].strict, config_.queues[tc].weight,
+                     config_.queue_limit(config_.ports[i], tc), view.packets.get(), view.bytes.get(),
+                     view.peak_bytes.get()});
+    }
+  }
+  return all;
+}
+
+std::vector<WorkerStatus> RunningSwitch::worker_status() const {
+  std::vector<WorkerStatus> all;
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    all.push_back({cpus_[w], workers_[w]->busy_ticks(), workers_[w]->idle_ticks()});
+  }
+  return all;
+}
+
+uint64_t RunningSwitch::received() const {
+  uint64_t sum = 0;
+  for (const auto& worker : workers_) {
+    for (const telemetry::PortCounters& port : worker->pipeline().counters().ports) sum += port.rx_packets.get();
+  }
+  return sum;
+}
+
+}  // namespace heddle::control

@@ -1,0 +1,106 @@
+// A switch that forwards: DPDK started, ports open, workers polling. What `heddle run` holds and the control socket
+// asks.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/link_watch.h"
+#include "control/route_table.h"
+#include "control/switch_config.h"
+#include "dataplane/ethdev_port.h"
+#include "dataplane/lcore.h"
+
+namespace heddle::control {
+
+struct PortStatus {
+  std::string name;
+  std::string device;
+  std::string driver;
+  std::vector<net::Mac> macs;
+  bool any_mac = false;
+  Rate rate;
+  bool up = false;
+  unsigned worker = 0;
+  uint32_t max_frame = 0;
+  telemetry::PortCounters counters;  // summed over workers; device and kernel losses are in its drops
+};
+
+struct QueueStatus {
+  std::string port;
+  unsigned traffic_class = 0;
+  bool strict = false;
+  uint16_t weight = 1;
+  uint64_t limit_bytes = 0;
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+  uint64_t peak_bytes = 0;
+};
+
+struct WorkerStatus {
+  unsigned cpu = 0;
+  uint64_t busy_ticks = 0;
+  uint64_t idle_ticks = 0;
+};
+
+class RunningSwitch {
+ public:
+  using Notice = std::function<void(const std::string& line)>;
+
+  // Starts everything or throws Error with nothing left running. `notice` gets the start-up remarks and link changes, a
+  // line each; it may be called from other threads. One per process: DPDK cannot be started twice.
+  RunningSwitch(const SwitchConfig& config, Notice notice);
+  // Stops at once, dropping what is queued, if `stop` was not called.
+  ~RunningSwitch();
+  RunningSwitch(const RunningSwitch&) = delete;
+  RunningSwitch& operator=(const RunningSwitch&) = delete;
+
+  // Receives no more, sends what is queued for at most `patience` of real time, then stops the workers. What could not
+  // be sent is counted as `shutdown`. The status functions go on working.
+  void stop(std::chrono::milliseconds patience);
+
+  // Housekeeping of the control thread: to be called about every 100 ms.
+  void tick();
+
+  const SwitchConfig& config() const { return config_; }
+  RouteTable& routes() { return *routes_; }
+  std::vector<PortStatus> port_status() const;
+  std::vector<QueueStatus> queue_status() const;
+  std::vector<WorkerStatus> worker_status() const;
+  // Packets received so far by all ports.
+  uint64_t received() const;
+
+  // A next hop as the packet path wants it: the source MAC is the port's own.
+  lb::NextHop next_hop(const NextHopConfig& member) const;
+
+ private:
+  void open_ports();
+  void make_pool();
+  void start_workers();
+  void install_routes();
+  std::vector<dataplane::PortSettings> port_settings() const;
+  dataplane::EgressSettings egress_settings(size_t port) const;
+  void add_device_losses(size_t port, telemetry::PortCounters& counters) const;
+
+  SwitchConfig config_;
+  Notice notice_;
+  std::vector<unsigned> cpus_;
+  std::vector<dataplane::EthdevPort> devices_;
+  rte_mempool* pool_ = nullptr;
+  dataplane::SwitchControl control_;
+  std::vector<std::byte> readers_memory_;
+  std::unique_ptr<dataplane::PortStates> states_;
+  std::unique_ptr<RouteTable> routes_;
+  std::unique_ptr<dataplane::TscClock> clock_;
+  std::vector<std::unique_ptr<dataplane::HandoverRing>> rings_;
+  std::vector<std::unique_ptr<dataplane::HandoverOut>> handovers_;
+  std::vector<std::unique_ptr<dataplane::Worker>> workers_;
+  std::unique_ptr<class KernelLosses> kernel_losses_;
+  std::unique_ptr<LinkWatch> links_;
+  bool running_ = false;
+};
+
+}  // namespace heddle::control

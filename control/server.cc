@@ -1,0 +1,216 @@
+#include "control/server.h"
+
+#include <filesystem>
+#include <thread>
+
+#include <httplib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "config/address.h"
+#include "control/views.h"
+#include "net/error.h"
+
+namespace heddle::control {
+
+namespace {
+
+// Something in a request that cannot be done; becomes status 400.
+[[noreturn]] void refuse(const std::string& text) { throw Error(Error::Kind::kBadInput, text); }
+
+Json parse_body(const std::string& body) {
+  Json json = Json::parse(body, nullptr, false);
+  if (json.is_discarded()) refuse("the body is not JSON");
+  return json;
+}
+
+std::string text_field(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string()) {
+    refuse(fmt::format("'{}' is missing; accepted: a string", key));
+  }
+  return object[key].get<std::string>();
+}
+
+uint64_t number_field(const Json& object, const char* key, uint64_t otherwise, uint64_t least, uint64_t most) {
+  if (!object.contains(key)) return otherwise;
+  if (!object[key].is_number_unsigned() || object[key].get<uint64_t>() < least || object[key].get<uint64_t>() > most) {
+    refuse(fmt::format("{}: found {}; accepted: {}–{}", key, object[key].dump(), least, most));
+  }
+  return object[key].get<uint64_t>();
+}
+
+net::IpPrefix prefix_field(const Json& object) {
+  const std::string text = text_field(object, "prefix");
+  const auto prefix = config::parse_prefix(text);
+  if (!prefix) refuse(fmt::format("prefix: found '{}'; accepted: ADDRESS/LENGTH", text));
+  if (const auto clean = config::without_host_bits(*prefix); clean != *prefix) {
+    refuse(fmt::format("prefix: found '{}' with host bits; accepted: {}", text, config::print_prefix(clean)));
+  }
+  return *prefix;
+}
+
+lb::NextHop hop_field(const Json& object, const RunningSwitch& running) {
+  NextHopConfig hop;
+  const std::string port = text_field(object, "port");
+  const auto& ports = running.config().ports;
+  const auto at = std::find_if(ports.begin(), ports.end(), [&](const PortConfig& p) { return p.name == port; });
+  if (at == ports.end()) refuse(fmt::format("no port '{}'", port));
+  hop.port = static_cast<PortId>(at - ports.begin());
+  const std::string mac = text_field(object, "mac");
+  const auto parsed = config::parse_mac(mac);
+  if (!parsed || config::is_group(*parsed) || config::is_zero(*parsed)) {
+    refuse(fmt::format("mac: found '{}'; accepted: the address of one station", mac));
+  }
+  hop.mac = *parsed;
+  hop.vlan = static_cast<uint16_t>(number_field(object, "vlan", 0, 0, 4094));
+  hop.weight = static_cast<uint16_t>(number_field(object, "weight", 1, 1, 1000));
+  return running.next_hop(hop);
+}
+
+// A list of changes, or one.
+template <typename Each>
+void for_each_of(const Json& body, const Each& each) {
+  if (body.is_array()) {
+    for (const Json& item : body) each(item);
+  } else {
+    each(body);
+  }
+}
+
+void add_routes(RunningSwitch& running, const Json& body) {
+  RouteTable::Batch batch;
+  for_each_of(body, [&](const Json& item) {
+    const net::IpPrefix prefix = prefix_field(item);
+    if (!item.contains("via") || (!item["via"].is_string() && !item["via"].is_object())) {
+      refuse("'via' is missing; accepted: a group's name, or {port, mac, vlan}");
+    }
+    if (item["via"].is_string()) {
+      batch.set_route(prefix, item["via"].get<std::string>());
+      return;
+    }
+    const lb::NextHop hop = hop_field(item["via"], running);
+    Group group;
+    const std::string vlan = hop.rewrite.vlan_id == 0 ? "" : "." + std::to_string(hop.rewrite.vlan_id);
+    group.name = running.config().ports[hop.port].name + vlan + "/" + config::print_mac(hop.rewrite.destination);
+    group.in_place = true;
+    group.members.members.push_back(hop);
+    batch.set_route_in_place(prefix, std::move(group));
+  });
+  running.routes().apply(batch);
+}
+
+void remove_routes(RunningSwitch& running, const Json& body) {
+  RouteTable::Batch batch;
+  for_each_of(body, [&](const Json& item) { batch.remove_route(prefix_field(item)); });
+  running.routes().apply(batch);
+}
+
+// An AF_UNIX socket at `path` that somebody answers.
+bool is_served(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const bool answered = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return answered;
+}
+
+void claim_path(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    throw_bad_input("control socket {}: longer than {} characters", path, sizeof(sockaddr_un::sun_path) - 1);
+  }
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISSOCK(found.st_mode)) throw_failed("control socket {}: something else is in its place", path);
+  if (is_served(path)) throw_failed("control socket {}: another process serves it", path);
+  unlink(path.c_str());
+}
+
+}  // namespace
+
+struct Server::State {
+  RunningSwitch& running;
+  std::string path;
+  httplib::Server http{};
+  std::thread thread{};
+
+  void install_handlers();
+
+  // Runs `action` and turns its outcome into the answer.
+  template <typename Action>
+  httplib::Server::Handler answer(Action action) {
+    return [this, action](const httplib::Request& request, httplib::Response& response) {
+      try {
+        response.set_content(Json(action(request)).dump() + "\n", "application/json");
+      } catch (const Error& error) {
+        response.status = error.kind() == Error::Kind::kBadInput ? 400 : 500;
+        response.set_content(Json{{"error", error.what()}}.dump() + "\n", "application/json");
+      }
+    };
+  }
+};
+
+void Server::State::install_handlers() {
+  using Request = httplib::Request;
+  http.Get("/ports", answer([this](const Request&) { return ports_view(running); }));
+  http.Get("/queues", answer([this](const Request& r) { return queues_view(running, r.has_param("all")); }));
+  http.Get("/routes", answer([this](const Request&) { return routes_view(running); }));
+  http.Get("/paths", answer([this](const Request&) { return paths_view(running); }));
+  http.Get("/drops", answer([this](const Request&) { return drops_view(running); }));
+  http.Get("/totals", answer([this](const Request&) { return totals_view(running); }));
+  http.Post("/routes", answer([this](const Request& request) {
+              add_routes(running, parse_body(request.body));
+              return Json{{"done", true}};
+            }));
+  http.Delete("/routes", answer([this](const Request& request) {
+                remove_routes(running, parse_body(request.body));
+                return Json{{"done", true}};
+              }));
+  http.Post("/groups/([^/]+)/members", answer([this](const Request& request) {
+              RouteTable::Batch batch;
+              batch.add_member(request.matches[1], hop_field(parse_body(request.body), running));
+              running.routes().apply(batch);
+              return Json{{"done", true}};
+            }));
+  http.Delete("/groups/([^/]+)/members", answer([this](const Request& request) {
+                RouteTable::Batch batch;
+                batch.remove_member(request.matches[1], hop_field(parse_body(request.body), running));
+                running.routes().apply(batch);
+                return Json{{"done", true}};
+              }));
+  http.set_error_handler([](const Request& request, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    response.set_content(
+        Json{{"error", "no such view or action: " + request.method + " " + request.path}}.dump() + "\n",
+        "application/json");
+  });
+}
+
+Server::Server(RunningSwitch& running, const std::string& path) : state_(new State{running, path}) {
+  claim_path(path);
+  httplib::Server& http = state_->http;
+  // Two threads suffice for a control socket, and the default pool takes one per CPU away from nobody but us.
+  http.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  http.set_address_family(AF_UNIX);
+  state_->install_handlers();
+  const mode_t before = umask(0117);  // the socket is born with mode 0660
+  const bool bound = http.bind_to_port(path, 80);
+  umask(before);
+  if (!bound) throw_failed("cannot listen at control socket {}", path);
+  state_->thread = std::thread([this] { state_->http.listen_after_bind(); });
+}
+
+Server::~Server() {
+  while (!state_->http.is_running() && state_->thread.joinable() && !state_->http.is_valid()) std::this_thread::yield();
+  state_->http.stop();
+  state_->thread.join();
+  unlink(state_->path.c_str());
+}
+
+}  // namespace heddle::control

@@ -1,0 +1,123 @@
+#include "control/views.h"
+
+#include "config/address.h"
+#include "config/units.h"
+#include "net/drop_reason.h"
+
+namespace heddle::control {
+
+namespace {
+
+Json drops_of(const telemetry::PortCounters& counters) {
+  Json drops = Json::object();
+  for (size_t i = 1; i < kDropReasons; ++i) {
+    if (const uint64_t n = counters.drops[i].get(); n != 0) drops[std::string(kDropTexts[i].name)] = n;
+  }
+  return drops;
+}
+
+}  // namespace
+
+Json ports_view(const RunningSwitch& running) {
+  Json ports = Json::array();
+  for (const PortStatus& port : running.port_status()) {
+    Json macs = Json::array();
+    for (const net::Mac& mac : port.macs) macs.push_back(config::print_mac(mac));
+    ports.push_back({{"name", port.name},
+                     {"device", port.device},
+                     {"driver", port.driver},
+                     {"mac", port.any_mac ? Json("any") : macs},
+                     {"rate", config::print_rate(port.rate)},
+                     {"up", port.up},
+                     {"worker", port.worker},
+                     {"max_frame", port.max_frame},
+                     {"rx_packets", port.counters.rx_packets.get()},
+                     {"rx_bytes", port.counters.rx_bytes.get()},
+                     {"tx_packets", port.counters.tx_packets.get()},
+                     {"tx_bytes", port.counters.tx_bytes.get()},
+                     {"drops", drops_of(port.counters)}});
+  }
+  return {{"ports", ports}};
+}
+
+Json queues_view(const RunningSwitch& running, bool all) {
+  Json queues = Json::array();
+  for (const QueueStatus& queue : running.queue_status()) {
+    if (!all && queue.peak_bytes == 0) continue;
+    queues.push_back({{"port", queue.port},
+                      {"class", queue.traffic_class},
+                      {"priority", queue.strict ? "strict" : "weighted"},
+                      {"weight", queue.weight},
+                      {"limit_bytes", queue.limit_bytes},
+                      {"packets", queue.packets},
+                      {"bytes", queue.bytes},
+                      {"peak_bytes", queue.peak_bytes}});
+  }
+  return {{"queues", queues}};
+}
+
+Json routes_view(RunningSwitch& running) {
+  Json routes = Json::array();
+  for (const Route& route : running.routes().routes()) {
+    routes.push_back({{"prefix", config::print_prefix(route.prefix)}, {"via", route.group}});
+  }
+  return {{"routes", routes}};
+}
+
+Json paths_view(RunningSwitch& running) {
+  const std::vector<PortStatus> ports = running.port_status();
+  Json groups = Json::array();
+  for (const Group& group : running.routes().groups()) {
+    Json members = Json::array();
+    uint64_t sum = 0;
+    for (const lb::NextHop& member : group.members.members) {
+      const telemetry::PathCounters traffic = running.routes().traffic_of(member);
+      sum += traffic.packets.get();
+      members.push_back({{"port", ports[member.port].name},
+                         {"mac", config::print_mac(member.rewrite.destination)},
+                         {"vlan", member.rewrite.vlan_id},
+                         {"weight", member.weight},
+                         {"up", ports[member.port].up},
+                         {"packets", traffic.packets.get()},
+                         {"bytes", traffic.bytes.get()}});
+    }
+    for (Json& member : members) {
+      member["share"] = sum == 0 ? 0.0 : member["packets"].get<double>() / static_cast<double>(sum);
+    }
+    groups.push_back({{"name", group.name},
+                      {"scheduler", lb::name_of(group.members.scheduler)},
+                      {"routes", group.routes},
+                      {"members", members}});
+  }
+  return {{"groups", groups}};
+}
+
+Json drops_view(const RunningSwitch& running) {
+  telemetry::PortCounters sum;
+  Json by_port = Json::object();
+  for (const PortStatus& port : running.port_status()) {
+    sum += port.counters;
+    if (Json drops = drops_of(port.counters); !drops.empty()) by_port[port.name] = drops;
+  }
+  const Json total = drops_of(sum);
+  Json meaning = Json::object();
+  for (const DropText& text : kDropTexts) {
+    const std::string name(text.name);
+    if (total.contains(name)) meaning[name] = text.meaning;
+  }
+  return {{"drops", total}, {"ports", by_port}, {"meaning", meaning}};
+}
+
+Json totals_view(RunningSwitch& running) {
+  Json totals = ports_view(running);
+  totals["drops"] = drops_view(running)["drops"];
+  totals["groups"] = paths_view(running)["groups"];
+  Json workers = Json::array();
+  for (const WorkerStatus& worker : running.worker_status()) {
+    workers.push_back({{"cpu", worker.cpu}, {"busy_ticks", worker.busy_ticks}, {"idle_ticks", worker.idle_ticks}});
+  }
+  totals["workers"] = workers;
+  return totals;
+}
+
+}  // namespace heddle::control

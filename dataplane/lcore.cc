@@ -1,0 +1,167 @@
+#include "dataplane/lcore.h"
+
+#include <ctime>
+
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+
+namespace heddle::dataplane {
+
+namespace {
+
+// A device that takes nothing for this long has the frame at its head dropped: net_tap refuses some frames for ever,
+// and what waits behind must not pay for it.
+constexpr Duration kStuckLimit = 100 * kMillisecond;
+
+// How often queue depths are published for readers.
+constexpr Duration kViewPeriod = kMillisecond;
+
+// With `idle: sleep`, a worker that found nothing for this long sleeps this long between polls.
+constexpr Duration kIdleBeforeSleep = 200 * kMicrosecond;
+constexpr timespec kNap{0, 50'000};
+
+}  // namespace
+
+Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, const PortStates& states,
+               Handover* handover, SwitchControl& control, const TscClock& clock)
+    : settings_(settings),
+      control_(control),
+      states_(states),
+      clock_(clock),
+      pipeline_(pipeline, states, mempools_, handover),
+      outboxes_(settings.owned.size()),
+      views_(pipeline.ports.size() * kTrafficClasses) {
+  for (const OwnedPort& port : settings_.owned) {
+    const EgressSettings& egress = pipeline.ports[port.id].egress;
+    pipeline_.port(port.id).reserve(egress.limit_packets);
+  }
+  rte_rcu_qsbr_thread_register(control_.readers, settings_.index);
+}
+
+void Worker::run() {
+  rte_rcu_qsbr_thread_online(control_.readers, settings_.index);
+  const ForwardingTables* tables = nullptr;
+  Time last_work = clock_.now();
+  Time next_view = last_work;
+  uint64_t round_began = rte_rdtsc();
+  for (;;) {
+    const RunState state = control_.state.load(std::memory_order_relaxed);
+    if (state == RunState::kStopped) break;
+    const ForwardingTables* current = control_.tables.load(std::memory_order_acquire);
+    if (current != tables) pipeline_.use_tables(tables = current);
+
+    const Time now = clock_.now();
+    unsigned work = 0;
+    if (state == RunState::kRunning) {
+      for (const OwnedPort& port : settings_.owned) work += receive(port, now);
+    }
+    work += take_inbox();
+    for (size_t i = 0; i < settings_.owned.size(); ++i) work += transmit(settings_.owned[i], outboxes_[i], now);
+    rte_rcu_qsbr_quiescent(control_.readers, settings_.index);
+
+    const uint64_t tsc = rte_rdtsc();
+    (work != 0 ? busy_ticks_ : idle_ticks_).add(tsc - round_began);
+    round_began = tsc;
+    if (!before(now, next_view)) {
+      publish_views();
+      next_view = now + kViewPeriod;
+      if (state == RunState::kDraining) drained_.store(everything_sent(), std::memory_order_release);
+    }
+    if (work != 0) {
+      last_work = now;
+    } else if (settings_.sleep_when_idle && elapsed(now, last_work) > kIdleBeforeSleep) {
+      rte_rcu_qsbr_thread_offline(control_.readers, settings_.index);
+      nanosleep(&kNap, nullptr);
+      rte_rcu_qsbr_thread_online(control_.readers, settings_.index);
+      round_began = rte_rdtsc();
+    }
+  }
+  drop_everything();
+  publish_views();
+  rte_rcu_qsbr_thread_offline(control_.readers, settings_.index);
+}
+
+inline unsigned Worker::receive(const OwnedPort& port, Time now) {
+  Packet* packets[kBurst];
+  const unsigned n = rte_eth_rx_burst(port.ethdev, 0, packets, kBurst);
+  if (n == 0) return 0;
+  const unsigned kept = pipeline_.ingress(port.id, packets, n, now);
+  pipeline_.forward(packets, kept, now);
+  return n;
+}
+
+unsigned Worker::take_inbox() {
+  unsigned taken = 0;
+  for (HandoverRing* ring : settings_.inbox) {
+    Packet* packets[kBurst];
+    const unsigned n = ring->pop(packets, kBurst);
+    for (unsigned i = 0; i < n; ++i) pipeline_.accept_handover(packets[i]);
+    taken += n;
+  }
+  return taken;
+}
+
+inline unsigned Worker::transmit(const OwnedPort& port, Outbox& outbox, Time now) {
+  if (outbox.count == 0) {
+    outbox.first = 0;
+    outbox.count = static_cast<uint16_t>(pipeline_.egress(port.id, outbox.packets.data(), kBurst, now));
+    if (outbox.count == 0) return 0;
+    outbox.stuck_since = now;
+  }
+  const uint16_t sent = rte_eth_tx_burst(port.ethdev, 0, outbox.packets.data() + outbox.first, outbox.count);
+  outbox.first = static_cast<uint16_t>(outbox.first + sent);
+  outbox.count = static_cast<uint16_t>(outbox.count - sent);
+  if (sent != 0) {
+    outbox.stuck_since = now;
+  } else if (elapsed(now, outbox.stuck_since) > kStuckLimit) [[unlikely]] {
+    give_up_on_stuck(port, outbox, now);
+  }
+  return sent;
+}
+
+// One frame at a time while the link is up, so that only what the device refuses is lost; all of them on a dead link.
+void Worker::give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now) {
+  const bool up = states_.is_up(port.id);
+  const uint16_t lost = up ? 1 : outbox.count;
+  pipeline_.count_unsent(port.id, outbox.packets.data() + outbox.first, lost,
+                         up ? DropReason::kTransmitFailed : DropReason::kPortDown);
+  outbox.first = static_cast<uint16_t>(outbox.first + lost);
+  outbox.count = static_cast<uint16_t>(outbox.count - lost);
+  outbox.stuck_since = now;
+}
+
+void Worker::publish_views() {
+  for (const OwnedPort& port : settings_.owned) {
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      const EgressQueue& queue = pipeline_.port(port.id).queue(tc);
+      QueueView& view = views_[port.id * kTrafficClasses + tc];
+      view.packets.set(queue.packets());
+      view.bytes.set(queue.bytes());
+      view.peak_bytes.set(queue.peak_bytes());
+    }
+  }
+}
+
+bool Worker::everything_sent() const {
+  for (const HandoverRing* ring : settings_.inbox) {
+    if (!ring->empty()) return false;
+  }
+  for (size_t i = 0; i < settings_.owned.size(); ++i) {
+    if (outboxes_[i].count != 0 || !pipeline_.port(settings_.owned[i].id).empty()) return false;
+  }
+  return true;
+}
+
+void Worker::drop_everything() {
+  while (take_inbox() != 0) {
+  }
+  for (size_t i = 0; i < settings_.owned.size(); ++i) {
+    Outbox& outbox = outboxes_[i];
+    pipeline_.count_unsent(settings_.owned[i].id, outbox.packets.data() + outbox.first, outbox.count,
+                           DropReason::kShutdown);
+    outbox.count = 0;
+    pipeline_.flush(settings_.owned[i].id, DropReason::kShutdown);
+  }
+}
+
+}  // namespace heddle::dataplane

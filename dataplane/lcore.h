@@ -1,0 +1,104 @@
+// One worker lcore: polls its ports, runs the pipeline, sends.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include <rte_rcu_qsbr.h>
+
+#include "dataplane/clock.h"
+#include "dataplane/handover_ring.h"
+#include "dataplane/pipeline.h"
+#include "telemetry/counters.h"
+
+namespace heddle::dataplane {
+
+enum class RunState : uint8_t {
+  kRunning,
+  kDraining,  // receive no more, send what is queued
+  kStopped,   // drop what is left and return
+};
+
+// What all workers of a switch look at. Written by the control thread only.
+struct SwitchControl {
+  std::atomic<RunState> state{RunState::kRunning};
+  std::atomic<const ForwardingTables*> tables{nullptr};
+  rte_rcu_qsbr* readers = nullptr;  // workers report to it that they let go of old tables
+};
+
+// How full a port's queues are, published by the port's lcore now and then for people to read.
+struct QueueView {
+  telemetry::Counter packets;
+  telemetry::Counter bytes;
+  telemetry::Counter peak_bytes;
+};
+
+struct OwnedPort {
+  PortId id = 0;
+  uint16_t ethdev = 0;
+};
+
+class Worker {
+ public:
+  struct Settings {
+    unsigned index = 0;  // among the workers; its reader number in RCU
+    std::vector<OwnedPort> owned;
+    bool sleep_when_idle = false;
+    std::vector<HandoverRing*> inbox;  // from the other workers
+  };
+
+  Worker(const Settings& settings, const Pipeline::Settings& pipeline, const PortStates& states, Handover* handover,
+         SwitchControl& control, const TscClock& clock);
+
+  // The loop; returns when the switch has stopped. Runs on the worker's own lcore.
+  void run();
+
+  const Pipeline& pipeline() const { return pipeline_; }
+  const QueueView& queue(PortId port, unsigned traffic_class) const {
+    return views_[port * kTrafficClasses + traffic_class];
+  }
+  // TSC ticks spent in rounds that moved packets, and in rounds that found nothing.
+  uint64_t busy_ticks() const { return busy_ticks_.get(); }
+  uint64_t idle_ticks() const { return idle_ticks_.get(); }
+  // Nothing queued, nothing in the inbox, nothing refused by a device.
+  bool is_drained() const { return drained_.load(std::memory_order_acquire); }
+
+ private:
+  // Frames scheduled but not yet taken by the device.
+  struct Outbox {
+    std::array<Packet*, kBurst> packets{};
+    uint16_t first = 0;
+    uint16_t count = 0;
+    Time stuck_since = 0;
+  };
+
+  unsigned receive(const OwnedPort& port, Time now);
+  unsigned take_inbox();
+  unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
+  void give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now);
+  void publish_views();
+  bool everything_sent() const;
+  void drop_everything();
+
+  // Frees to the mempool they came from.
+  class Mempools : public PacketSink {
+   public:
+    void take(Packet** packets, unsigned count) override { rte_pktmbuf_free_bulk(packets, count); }
+  };
+
+  Settings settings_;
+  SwitchControl& control_;
+  const PortStates& states_;
+  const TscClock& clock_;
+  Mempools mempools_;
+  Pipeline pipeline_;
+  std::vector<Outbox> outboxes_;
+  std::vector<QueueView> views_;
+  telemetry::Counter busy_ticks_;
+  telemetry::Counter idle_ticks_;
+  std::atomic<bool> drained_{false};
+};
+
+}  // namespace heddle::dataplane
