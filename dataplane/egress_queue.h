@@ -1,6 +1,7 @@
 // One traffic class of one egress port: packets in order, limited in bytes.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -18,6 +19,7 @@ class EgressQueue {
   void configure(uint64_t limit_bytes, uint32_t limit_packets) {
     limit_bytes_ = limit_bytes;
     limit_packets_ = limit_packets;
+    room_ = std::min(static_cast<uint32_t>(slots_.size()), limit_packets_);
   }
   void reserve(uint32_t packets) { grow(std::bit_ceil(packets)); }
 
@@ -29,11 +31,14 @@ class EgressQueue {
 
   // False if the packet does not fit; the caller keeps it.
   bool push(Packet* packet, uint32_t frame_bytes) {
-    if (bytes_ + frame_bytes > limit_bytes_ || packets() >= limit_packets_) return false;
-    if (packets() == slots_.size()) grow(slots_.empty() ? 16 : static_cast<uint32_t>(slots_.size()) * 2);
+    const uint64_t bytes = bytes_ + frame_bytes;
+    if (bytes > limit_bytes_ || packets() >= room_) [[unlikely]] {
+      if (bytes > limit_bytes_ || packets() >= limit_packets_) return false;
+      grow(slots_.empty() ? 16 : static_cast<uint32_t>(slots_.size()) * 2);
+    }
     slots_[tail_++ & mask_] = packet;
-    bytes_ += frame_bytes;
-    if (bytes_ > peak_bytes_) peak_bytes_ = bytes_;
+    bytes_ = bytes;
+    peak_bytes_ = bytes > peak_bytes_ ? bytes : peak_bytes_;
     return true;
   }
 
@@ -49,6 +54,7 @@ class EgressQueue {
   void grow(uint32_t slots);
 
   std::vector<Packet*> slots_;  // a power of two; indices run freely and are masked
+  uint32_t room_ = 0;           // packets that fit before the slots or the limit end
   uint32_t mask_ = 0;
   uint32_t head_ = 0;
   uint32_t tail_ = 0;

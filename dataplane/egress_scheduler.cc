@@ -1,5 +1,6 @@
 #include "dataplane/egress_scheduler.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace heddle::dataplane {
@@ -42,19 +43,26 @@ unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now) {
   unsigned n = 0;
   while (n < room && !idle()) {
     const unsigned tc = pick_class();
+    const bool contested = !std::has_single_bit(static_cast<uint8_t>(backlog_ & ~paused_));
     EgressQueue& queue = queues_[tc];
-    Packet* packet = queue.pop();
-    const uint32_t bytes = meta_of(packet).frame_bytes;
-    deficit_[tc] -= bytes < deficit_[tc] ? bytes : deficit_[tc];
+    // One packet where classes compete, a run where this one is alone.
+    do {
+      Packet* packet = queue.pop();
+      const uint32_t bytes = meta_of(packet).frame_bytes;
+      out[n++] = packet;
+      deficit_[tc] -= std::min(bytes, deficit_[tc]);
+      if (limited) {
+        wire_free_at_ += rate_.time_for(static_cast<uint64_t>(static_cast<int64_t>(bytes) + overhead_));
+        if (before(now, wire_free_at_)) {
+          room = n;
+          break;
+        }
+      }
+    } while (!contested && n < room && !queue.empty());
     if (queue.empty()) {
       backlog_ &= static_cast<uint8_t>(~(1U << tc));
       deficit_[tc] = 0;
       if (tc == turn_) in_turn_ = false;
-    }
-    out[n++] = packet;
-    if (limited) {
-      wire_free_at_ += rate_.time_for(static_cast<uint64_t>(static_cast<int64_t>(bytes) + overhead_));
-      if (before(now, wire_free_at_)) break;
     }
   }
   return n;
@@ -65,10 +73,7 @@ inline unsigned EgressScheduler::pick_class() {
   if (const auto strict = static_cast<uint8_t>(open & strict_); strict != 0) {
     return static_cast<unsigned>(std::bit_width(strict)) - 1;  // the highest class first
   }
-  if (std::has_single_bit(open)) {  // nobody to share with
-    const auto tc = static_cast<unsigned>(std::countr_zero(open));
-    return tc;
-  }
+  if (std::has_single_bit(open)) return static_cast<unsigned>(std::countr_zero(open));  // nobody to share with
   return next_by_deficit(open);
 }
 

@@ -13,6 +13,9 @@ namespace {
 // and what waits behind must not pay for it.
 constexpr Duration kStuckLimit = 100 * kMillisecond;
 
+// Bursts a port may send before the other ports have their turn.
+constexpr unsigned kMaxBurstsPerRound = 8;
+
 // How often queue depths are published for readers.
 constexpr Duration kViewPeriod = kMillisecond;
 
@@ -101,22 +104,31 @@ unsigned Worker::take_inbox() {
   return taken;
 }
 
+// Sends until the queues are empty or gated, or the device takes no more. A round may bring one port the packets of all
+// others, so that one burst per round would let a queue stand for ever that the wire has room for.
 inline unsigned Worker::transmit(const OwnedPort& port, Outbox& outbox, Time now) {
-  if (outbox.count == 0) {
-    outbox.first = 0;
-    outbox.count = static_cast<uint16_t>(pipeline_.egress(port.id, outbox.packets.data(), kBurst, now));
-    if (outbox.count == 0) return 0;
-    outbox.stuck_since = now;
+  unsigned sent_in_all = 0;
+  for (unsigned bursts = 0; bursts < kMaxBurstsPerRound; ++bursts) {
+    if (outbox.count == 0) {
+      outbox.first = 0;
+      outbox.count = static_cast<uint16_t>(pipeline_.egress(port.id, outbox.packets.data(), kBurst, now));
+      if (outbox.count == 0) break;
+      outbox.stuck_since = now;
+    }
+    const uint16_t sent = rte_eth_tx_burst(port.ethdev, 0, outbox.packets.data() + outbox.first, outbox.count);
+    outbox.first = static_cast<uint16_t>(outbox.first + sent);
+    outbox.count = static_cast<uint16_t>(outbox.count - sent);
+    sent_in_all += sent;
+    if (outbox.count != 0) {
+      if (sent != 0) {
+        outbox.stuck_since = now;
+      } else if (elapsed(now, outbox.stuck_since) > kStuckLimit) [[unlikely]] {
+        give_up_on_stuck(port, outbox, now);
+      }
+      break;
+    }
   }
-  const uint16_t sent = rte_eth_tx_burst(port.ethdev, 0, outbox.packets.data() + outbox.first, outbox.count);
-  outbox.first = static_cast<uint16_t>(outbox.first + sent);
-  outbox.count = static_cast<uint16_t>(outbox.count - sent);
-  if (sent != 0) {
-    outbox.stuck_since = now;
-  } else if (elapsed(now, outbox.stuck_since) > kStuckLimit) [[unlikely]] {
-    give_up_on_stuck(port, outbox, now);
-  }
-  return sent;
+  return sent_in_all;
 }
 
 // One frame at a time while the link is up, so that only what the device refuses is lost; all of them on a dead link.

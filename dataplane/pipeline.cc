@@ -13,14 +13,15 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
       dropped_(dropped),
       handover_(handover),
       selector_(settings.hash, settings.seed),
-      ports_(settings.ports),
-      mine_(settings.ports.size(), 1),
+      exits_(settings.ports.size()),
       egress_(settings.ports.size()) {
-  for (size_t i = 0; i < ports_.size(); ++i) {
-    if (!settings.mine.empty()) mine_[i] = settings.mine[i] ? 1 : 0;
-    egress_[i].configure(ports_[i].egress);
+  for (size_t i = 0; i < settings.ports.size(); ++i) {
+    const PortSettings& port = settings.ports[i];
+    ingress_.push_back(port.ingress);
+    exits_[i] = {port.max_frame, settings.mine.empty() || settings.mine[i]};
+    egress_[i].configure(port.egress);
   }
-  counters_.ports.resize(ports_.size());
+  counters_.ports.resize(settings.ports.size());
   counters_.paths.resize(settings.paths);
 }
 
@@ -30,7 +31,7 @@ void Pipeline::use_tables(const ForwardingTables* tables) {
 }
 
 unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now) {
-  const IngressPort& port = ports_[in].ingress;
+  const IngressPort& port = ingress_[in];
   telemetry::PortCounters& counters = counters_.ports[in];
   constexpr unsigned kAhead = 4;
   for (unsigned i = 0; i < count && i < kAhead; ++i) rte_prefetch0(frame_of(packets[i]));
@@ -73,9 +74,10 @@ inline DropReason Pipeline::examine(const IngressPort& port, Packet* packet, Por
 }
 
 void Pipeline::forward(Packet* const* packets, unsigned count, Time /*now*/) {
+  const ForwardingTables& tables = *tables_;
   for (unsigned i = 0; i < count; ++i) {
     Packet* packet = packets[i];
-    const DropReason no_path = choose_path(packet);
+    const DropReason no_path = choose_path(tables, packet);
     if (no_path != DropReason::kNone) [[unlikely]] {
       drop(meta_of(packet).in_port, packet, no_path);
       continue;
@@ -87,13 +89,12 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time /*now*/) {
   flush_drops();
 }
 
-inline DropReason Pipeline::choose_path(Packet* packet) {
+inline DropReason Pipeline::choose_path(const ForwardingTables& tables, Packet* packet) {
   PacketMeta& meta = meta_of(packet);
-  const lb::NextHopGroup* group = tables_->group_for(meta.route);
+  const lb::NextHopGroup* group = tables.group_for(meta.route);
   if (group == nullptr) return DropReason::kNoRoute;
   const auto is_up = [this](PortId port) { return states_.is_up(port); };
-  const unsigned pick =
-      selector_.select(*group, group_states_[tables_->index_of(group)], frame_of(packet), meta, is_up);
+  const unsigned pick = selector_.select(*group, group_states_[tables.index_of(group)], frame_of(packet), meta, is_up);
   if (pick == lb::PathSelector::kNone) return DropReason::kNoLiveNextHop;
   const lb::NextHop& next = group->members[pick];
   meta.rewrite = next.rewrite;
@@ -107,8 +108,10 @@ inline DropReason Pipeline::choose_path(Packet* packet) {
 
 inline DropReason Pipeline::admit(Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
-  if (meta.frame_bytes > ports_[meta.out_port].max_frame) return DropReason::kFrameTooLong;
-  if (mine_[meta.out_port] == 0) [[unlikely]] {
+  const Exit exit = exits_[meta.out_port];
+  if (meta.frame_bytes > exit.max_frame) [[unlikely]]
+    return DropReason::kFrameTooLong;
+  if (!exit.mine) [[unlikely]] {
     return handover_->offer(packet) ? DropReason::kNone : DropReason::kHandoverFull;
   }
   return egress_[meta.out_port].enqueue(packet) ? DropReason::kNone : DropReason::kQueueFull;

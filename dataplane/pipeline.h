@@ -77,7 +77,7 @@ class Pipeline {
 
  private:
   DropReason examine(const IngressPort& port, Packet* packet, PortId in, Time now) const;
-  DropReason choose_path(Packet* packet);
+  DropReason choose_path(const ForwardingTables& tables, Packet* packet);
   DropReason admit(Packet* packet);
   void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
@@ -87,8 +87,14 @@ class Pipeline {
   PacketSink& dropped_;
   Handover* handover_;
   lb::PathSelector selector_;
-  std::vector<PortSettings> ports_;
-  std::vector<uint8_t> mine_;
+  // What admission looks at, packed: one line holds eight ports.
+  struct Exit {
+    uint32_t max_frame = 0;
+    bool mine = true;
+  };
+
+  std::vector<IngressPort> ingress_;
+  std::vector<Exit> exits_;
   std::vector<EgressScheduler> egress_;
   std::vector<lb::GroupState> group_states_;
   telemetry::SwitchCounters counters_;

@@ -26,7 +26,7 @@ struct ForwardingTables {
       if (route >= group_of_route.size()) return nullptr;
       id = group_of_route[route];
     }
-    return id < groups.size() ? &groups[id] : nullptr;
+    return id < groups.size() ? groups.data() + id : nullptr;
   }
   // Index of a group, for the per-lcore state beside it.
   size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }

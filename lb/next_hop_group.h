@@ -25,6 +25,9 @@ static_assert(sizeof(NextHop) == 32);
 struct NextHopGroup {
   std::vector<NextHop> members;  // 0–64; a group without members drops
   Scheduler scheduler;
+
+  unsigned size() const { return static_cast<unsigned>(members.size()); }
 };
+static_assert(sizeof(NextHopGroup) == 32, "an index into groups should be a shift");
 
 }  // namespace heddle::lb

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace heddle::net {
 
@@ -18,7 +19,11 @@ class BigEndian {
   constexpr BigEndian() = default;
   constexpr BigEndian(Int value) { *this = value; }  // NOLINT(google-explicit-constructor): reads as the integer it is
 
-  constexpr operator Int() const {  // NOLINT(google-explicit-constructor)
+  constexpr operator Int() const {        // NOLINT(google-explicit-constructor)
+    if (!std::is_constant_evaluated()) {  // compilers do not see the swap in the loop below
+      if constexpr (kBytes == 2) return __builtin_bswap16(std::bit_cast<uint16_t>(bytes_));
+      if constexpr (kBytes == 4) return __builtin_bswap32(std::bit_cast<uint32_t>(bytes_));
+    }
     Int value = 0;
     for (const uint8_t byte : bytes_) value = static_cast<Int>((value << 8U) | byte);
     return value;
