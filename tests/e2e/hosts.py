@@ -20,8 +20,9 @@ JUMBO_RING = 'framesz=8192,blocksz=65536,framecnt=512'
 
 
 def switch_section(name='t0', **more):
-    """The `switch:` line of a configuration in anonymous memory with a control socket."""
-    fields = {'name': name, 'seed': 1, 'memory': 'anonymous', 'idle': 'sleep', 'control': '"{control}"', **more}
+    """The `switch:` line of a configuration in anonymous memory with a control socket; small tables start sooner."""
+    fields = {'name': name, 'seed': 1, 'memory': 'anonymous', 'idle': 'sleep', 'control': '"{control}"',
+              'max_routes': 1000, **more}
     return 'switch: {' + ', '.join(f'{key}: {value}' for key, value in fields.items()) + '}\n'
 
 

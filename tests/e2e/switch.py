@@ -78,11 +78,11 @@ class Switch:
 
     def ports(self):
         """The counters of GET /ports by port name."""
-        return {port['name']: port for port in _list(self.get('/ports'), 'ports')}
+        return {port['name']: port for port in self.get('/ports')['ports']}
 
     def drops(self):
         """Drop reason -> packets, without those that never happened."""
-        return nonzero(self.get('/drops'))
+        return nonzero(self.get('/drops')['drops'])
 
     def try_request(self, method, path, body=None):
         """(HTTP status, text) of a request that may be refused."""
@@ -114,11 +114,6 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def nonzero(answer):
-    """Drop reason -> packets of a /drops answer or of a summary."""
-    drops = answer.get('drops', answer)
+def nonzero(drops):
+    """A `drops` map without the reasons that never happened."""
     return {reason: count for reason, count in drops.items() if count}
-
-
-def _list(answer, key):
-    return answer[key] if isinstance(answer, dict) else answer

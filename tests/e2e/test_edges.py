@@ -100,7 +100,7 @@ def test_edges(scene):
     via = f'{{port: out, mac: "{NEXT}", vlan: 200}}'
     configuration = (
         switch_section() + 'ports:\n' +
-        pcap_port('in', 0, f'"{ROUTER_A}"', source=source, more=', vlans: [{id: 0}, {id: 100}]') +
+        pcap_port('in', 0, f'"{ROUTER_A}"', source=source, more=', vlans: [{id: 100}]') +
         pcap_port('out', 1, f'"{ROUTER_B}"', sink=sink, more=', vlans: [{id: 200}]') +
         f'routes:\n  - {{prefix: 198.51.100.0/24, via: {via}}}\n  - {{prefix: "2001:db8:2::/64", via: {via}}}\n')
     summary, (got,) = through(scene, source, configuration, [sink])

@@ -51,9 +51,7 @@ def test_link_down_and_up(scene):
 
 
 def is_up(switch, name):
-    state = switch.ports()[name]
-    link = state.get('link', state.get('link_up', state.get('state')))
-    return link in (True, 'up')
+    return switch.ports()[name]['up']
 
 
 def test_no_live_next_hop(scene):

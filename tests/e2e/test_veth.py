@@ -96,7 +96,7 @@ def test_frame_longer_than_port(scene):
 def test_vlans(scene):
     """The kernel moves a tag into vlan_tci: VLAN 100 selects the sub-interface, the next hop sets VLAN 200, the class the PCP."""
     hosts = TwoHosts(scene, addresses=False)
-    ports = ('ports:\n' + af_packet('a', 0, 'veth-a', ROUTER_A, more=', vlans: [{id: 0}, {id: 100}], trust: dscp') +
+    ports = ('ports:\n' + af_packet('a', 0, 'veth-a', ROUTER_A, more=', vlans: [{id: 100}], trust: dscp') +
              af_packet('b', 1, 'veth-b', ROUTER_B, more=', vlans: [{id: 200}]'))
     hosts.with_veth(switch_section() + ports + routes(('198.51.100.0/24', 'b', MAC_B, 200), ('192.0.2.0/24', 'a', MAC_A)))
     sender, receiver = hosts.a.port('eth0'), hosts.b.port('eth0')
