@@ -37,6 +37,12 @@ enum class DropReason : uint8_t {
   kPortDown,
   kTransmitFailed,
   kShutdown,
+  // on a link of the lab
+  kLinkDown,
+  kLinkLoss,
+  kBitError,
+  // at a host of the lab
+  kOutOfOrder,
   // beside the packet path: seen in a device's counters, never as a packet
   kRxNoBuffer,
   kRxMissed,
@@ -78,6 +84,10 @@ inline constexpr std::array<DropText, kDropReasons> kDropTexts{{
     {"port_down", "egress port lost its link while the packet was queued"},
     {"transmit_failed", "driver refused the frame for good"},
     {"shutdown", "still queued when the switch had to stop"},
+    {"link_down", "on a link when it went down, or sent into a dead one"},
+    {"link_loss", "lost on a lossy link"},
+    {"bit_error", "arrived with a wrong frame check sequence"},
+    {"out_of_order", "refused by a receiving NIC because an earlier packet was missing"},
     {"rx_no_buffer", "device found no free mbuf (rx_nombuf)"},
     {"rx_missed", "device ran out of receive descriptors (imissed)"},
     {"rx_error", "device reported a bad frame (ierrors)"},

@@ -1,0 +1,214 @@
+#include "lab/fabric.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <sys/resource.h>
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "lab/fabric_builder.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+// The loop over windows.
+class Run {
+ public:
+  Run(const Topology& topology, const Workload& workload, const FabricSettings& settings)
+      : settings_(settings),
+        fabric_(build_fabric(topology, workload, settings)),
+        arena_(static_cast<int>(threads())),
+        limit_(settings.run.until == 0 ? kNever : settings.run.until) {
+    for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
+    for (auto& host : fabric_->hosts) nodes_.push_back(host.get());
+    for (auto& node : fabric_->switches) nodes_.push_back(node.get());
+    workload_messages_ = size_of(workload).messages;
+  }
+
+  RunResult go();
+
+ private:
+  unsigned threads() const {
+    return settings_.run.threads != 0 ? settings_.run.threads : std::max(1U, std::thread::hardware_concurrency());
+  }
+  void run_window(const Window& window);
+  void pass_triggers();
+  Time next_begin() const;
+  bool should_stop(Time now);
+  uint64_t messages_done() const;
+  uint64_t packet_hops() const;
+  RunResult collect(RunResult::End end, Time at);
+  void check_books(const RunResult& result) const;
+
+  const FabricSettings& settings_;
+  std::unique_ptr<Fabric> fabric_;
+  std::vector<LiveNode*> nodes_;
+  tbb::task_arena arena_;
+  std::vector<std::unique_ptr<PacketArena::Cache>> caches_;
+  Time limit_;
+  unsigned parity_ = 0;
+  uint64_t workload_messages_ = 0;
+  WallClock::time_point next_report_ = WallClock::now();
+};
+
+RunResult Run::go() {
+  const auto began = WallClock::now();
+  Time now = next_begin();
+  auto end = RunResult::End::kDone;
+  Time last = 0;
+  while (now != kNever) {
+    if (now >= limit_) {
+      end = RunResult::End::kTimeLimit;
+      last = limit_;
+      break;
+    }
+    if (should_stop(now)) {
+      end = RunResult::End::kInterrupted;
+      last = now;
+      break;
+    }
+    const Time until = std::min(limit_, now + fabric_->window);
+    run_window({now, until, parity_, nullptr});
+    pass_triggers();
+    parity_ = 1 - parity_;
+    now = next_begin();
+  }
+  RunResult result = collect(end, last);
+  result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
+  check_books(result);
+  return result;
+}
+
+// Nodes in blocks that keep to their thread where they can: a node's queues are in that core's cache.
+void Run::run_window(const Window& window) {
+  const auto run_range = [&](size_t from, size_t to, unsigned thread) {
+    Window mine = window;
+    mine.packets = caches_[thread].get();
+    for (size_t i = from; i < to; ++i) nodes_[i]->run(mine);
+  };
+  if (threads() == 1) {
+    run_range(0, nodes_.size(), 0);
+    return;
+  }
+  arena_.execute([&] {
+    const size_t grain = std::max<size_t>(1, nodes_.size() / (threads() * 8U));
+    tbb::parallel_for(
+        tbb::blocked_range<size_t>(0, nodes_.size(), grain),
+        [&](const tbb::blocked_range<size_t>& range) {
+          run_range(range.begin(), range.end(), static_cast<unsigned>(tbb::this_task_arena::current_thread_index()));
+        },
+        tbb::simple_partitioner());
+  });
+}
+
+// Effects on other hosts, in the order of the hosts that caused them. They lie at least a window ahead.
+void Run::pass_triggers() {
+  for (auto& host : fabric_->hosts) {
+    for (const RemoteTrigger& trigger : host->outgoing()) fabric_->hosts[trigger.host]->deliver(trigger);
+    host->outgoing().clear();
+  }
+}
+
+// The earliest thing that will happen anywhere: windows without work are skipped.
+Time Run::next_begin() const {
+  Time next = kNever;
+  for (const LiveNode* node : nodes_) next = std::min(next, node->next_event());
+  for (const auto& wire : fabric_->wires) next = std::min(next, wire->first_sent(1 - parity_));
+  return next;
+}
+
+bool Run::should_stop(Time now) {
+  if (!settings_.on_progress || WallClock::now() < next_report_) return false;
+  next_report_ = WallClock::now() + std::chrono::milliseconds(100);
+  return !settings_.on_progress({now, messages_done(), workload_messages_, packet_hops()});
+}
+
+uint64_t Run::messages_done() const {
+  uint64_t done = 0;
+  for (const auto& host : fabric_->hosts) done += host->counters().messages_sent;
+  return done;
+}
+
+uint64_t Run::packet_hops() const {
+  uint64_t hops = 0;
+  for (const auto& wire : fabric_->wires) hops += wire->packets();
+  return hops;
+}
+
+RunResult Run::collect(RunResult::End end, Time at) {
+  RunResult result;
+  result.end = end;
+  for (const auto& host : fabric_->hosts) {
+    const HostCounters& counters = host->counters();
+    result.packets_sent += counters.packets_sent;
+    result.data_packets += counters.data_packets;
+    result.packets_received += counters.packets_received;
+    result.retransmitted += counters.retransmitted;
+    result.timeouts += counters.timeouts;
+    result.naks += counters.naks;
+    result.duplicates += counters.duplicates;
+    result.out_of_order_packets += counters.out_of_order_packets;
+    result.out_of_order_degree = std::max(result.out_of_order_degree, counters.out_of_order_degree);
+  }
+  for (const LiveNode* node : nodes_) {
+    for (size_t i = 0; i < kDropReasons; ++i) result.drops[i] += node->drops()[i];
+  }
+  for (const auto& node : fabric_->switches) {
+    const dataplane::Pipeline& pipeline = node->pipeline();
+    for (PortId port = 0; port < pipeline.port_count(); ++port) {
+      const telemetry::PortCounters& counters = pipeline.counters().ports[port];
+      for (size_t i = 0; i < kDropReasons; ++i) result.drops[i] += counters.drops[i].get();
+      for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+        result.peak_queue_bytes = std::max(result.peak_queue_bytes, pipeline.port(port).queue(tc).peak_bytes());
+      }
+    }
+    result.packets_in_flight += node->packets_held();
+    result.imbalance.insert(result.imbalance.end(), node->imbalance().begin(), node->imbalance().end());
+  }
+  for (size_t i = 0; i < fabric_->wires.size(); i += 2) {
+    const Wire& forth = *fabric_->wires[i];
+    const Wire& back = *fabric_->wires[i + 1];
+    result.links.push_back({forth.packets(), forth.wire_bytes(), back.packets(), back.wire_bytes()});
+    result.packets_in_flight += forth.in_flight() + back.in_flight();
+  }
+  result.packet_hops = packet_hops();
+  result.messages = fabric_->board.take_times();
+  result.ended_at = at;
+  if (end == RunResult::End::kDone) {
+    for (const MessageTimes& times : result.messages) {
+      if (times.sent != kNever) result.ended_at = std::max(result.ended_at, times.sent);
+    }
+  }
+  result.threads = threads();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  result.peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  return result;
+}
+
+// Every packet that a host sent has ended somewhere.
+void Run::check_books(const RunResult& result) const {
+  uint64_t dropped = 0;
+  for (const uint64_t n : result.drops) dropped += n;
+  const uint64_t found = result.packets_received + dropped + result.packets_in_flight;
+  if (found != result.packets_sent) {
+    throw_failed("packets unaccounted for: {} sent, {} received, {} dropped, {} in flight; this is a bug in heddle",
+                 result.packets_sent, result.packets_received, dropped, result.packets_in_flight);
+  }
+}
+
+}  // namespace
+
+RunResult run_fabric(const Topology& topology, const Workload& workload, const FabricSettings& settings) {
+  return Run(topology, workload, settings).go();
+}
+
+}  // namespace heddle::lab

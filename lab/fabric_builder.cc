@@ -1,0 +1,281 @@
+#include "lab/fabric_builder.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lab/routing.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+
+void HostLookup::lookup4(const uint32_t* destinations, dataplane::RouteId* routes, unsigned count) const {
+  for (unsigned i = 0; i < count; ++i) {
+    const uint32_t host = destinations[i] - kFirstHostAddress;
+    routes[i] = host < hosts_ ? host : ~0U;
+  }
+}
+
+void HostLookup::lookup6(const dataplane::Ipv6Address* /*destinations*/, dataplane::RouteId* routes,
+                         unsigned count) const {
+  std::fill_n(routes, count, ~0U);  // the lab's hosts speak IPv4
+}
+
+namespace {
+
+class Builder {
+ public:
+  Builder(const Topology& topology, const Workload& workload, const FabricSettings& settings)
+      : topology_(topology),
+        workload_(workload),
+        settings_(settings),
+        fabric_(std::make_unique<Fabric>(workload, settings, topology.host_count)) {}
+
+  std::unique_ptr<Fabric> build() {
+    check();
+    set_window();
+    make_wires();
+    make_hosts();
+    connect_queue_pairs();
+    make_switches();
+    return std::move(fabric_);
+  }
+
+ private:
+  void check() const;
+  void set_window();
+  void make_wires();
+  void make_hosts();
+  void connect_queue_pairs();
+  void make_switches();
+  void make_tables();
+
+  dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
+  std::vector<LabSwitch::PortEvent> port_events(NodeId node) const;
+  std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes) const;
+
+  bool is_a(LinkId link, NodeId node) const { return topology_.links[link].a == node; }
+  Wire& wire_from(LinkId link, NodeId node) const { return *fabric_->wires[2 * link + (is_a(link, node) ? 0 : 1)]; }
+  Wire& wire_to(LinkId link, NodeId node) const { return *fabric_->wires[2 * link + (is_a(link, node) ? 1 : 0)]; }
+  // Streams of random numbers belong to a node or a link.
+  uint64_t seed_of(uint64_t kind, uint64_t index) const { return mix64(settings_.run.seed * 8 + kind) + mix64(index); }
+
+  const Topology& topology_;
+  const Workload& workload_;
+  const FabricSettings& settings_;
+  std::unique_ptr<Fabric> fabric_;
+  std::vector<std::vector<LabSwitch::TableVersion>> versions_;  // by switch
+};
+
+void Builder::check() const {
+  if (workload_.host_count > topology_.host_count) {
+    throw_bad_input("workload: needs {} hosts; the topology has {}", workload_.host_count, topology_.host_count);
+  }
+  const HostSettings& nic = settings_.hosts;
+  if (nic.mtu == 0 || nic.mtu > 4096) throw_bad_input("hosts.mtu: found {}; accepted: 1–4096", nic.mtu);
+  if (nic.qps_per_connection == 0 || nic.qps_per_connection > 1024) {
+    throw_bad_input("hosts.qps_per_connection: found {}; accepted: 1–1024", nic.qps_per_connection);
+  }
+  for (const LinkEvent& event : settings_.events) validate(topology_, event);
+}
+
+void Builder::set_window() {
+  const Duration lookahead = topology_.smallest_delay();
+  fabric_->window = settings_.run.window == 0 ? lookahead : settings_.run.window;
+  if (fabric_->window > lookahead) {
+    throw_bad_input("run.window: found {} ps; accepted: up to the smallest link delay, {} ps", fabric_->window,
+                    lookahead);
+  }
+  if (settings_.run.trigger_delay != 0 && settings_.run.trigger_delay < lookahead) {
+    throw_bad_input("run.trigger_delay: found {} ps; accepted: at least the smallest link delay, {} ps",
+                    settings_.run.trigger_delay, lookahead);
+  }
+}
+
+void Builder::make_wires() {
+  std::vector<std::array<std::vector<Wire::Change>, 2>> changes(topology_.links.size());
+  std::vector<Wire::Change> now(2 * topology_.links.size());
+  for (LinkId id = 0; id < topology_.links.size(); ++id)
+    now[2 * id].loss = now[2 * id + 1].loss = topology_.links[id].loss;
+  for (const LinkEvent& event : settings_.events) {
+    for (unsigned way = 0; way < 2; ++way) {
+      Wire::Change& state = now[2 * event.link + way];
+      const bool this_way =
+          event.direction == LinkDirection::kBoth || (event.direction == LinkDirection::kAToB) == (way == 0);
+      switch (event.kind) {
+        case LinkEvent::Kind::kDown:
+          state.up = false;
+          break;
+        case LinkEvent::Kind::kUp:
+          state.up = true;
+          break;
+        case LinkEvent::Kind::kLoss:
+          state.loss = this_way ? event.loss : state.loss;
+          break;
+        case LinkEvent::Kind::kRate:
+          continue;
+      }
+      state.at = event.at;
+      changes[event.link][way].push_back(state);
+    }
+  }
+  for (LinkId id = 0; id < topology_.links.size(); ++id) {
+    const Link& link = topology_.links[id];
+    for (unsigned way = 0; way < 2; ++way) {
+      auto wire =
+          std::make_unique<Wire>(link.delay, link.overhead, link.loss, link.bit_error, seed_of(0, 2 * id + way));
+      wire->plan(std::move(changes[id][way]));
+      fabric_->wires.push_back(std::move(wire));
+    }
+  }
+}
+
+void Builder::make_hosts() {
+  for (HostId id = 0; id < topology_.host_count; ++id) {
+    const LinkId link_id = topology_.ports[id][0];
+    const Link& link = topology_.links[link_id];
+    Host::Settings host;
+    host.id = id;
+    host.first_switch = topology_.leaf_of(id);
+    host.rate = link.rate;
+    host.overhead = link.overhead;
+    host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : topology_.smallest_delay();
+    host.seed = seed_of(1, 0);
+    host.nic = settings_.hosts;
+    for (const LinkEvent& event : settings_.events) {
+      const bool ours =
+          event.link == link_id && event.kind == LinkEvent::Kind::kRate &&
+          (event.direction == LinkDirection::kBoth || (event.direction == LinkDirection::kAToB) == is_a(link_id, id));
+      if (ours) host.rate_changes.push_back({event.at, event.rate});
+    }
+    fabric_->hosts.push_back(
+        std::make_unique<Host>(host, fabric_->board, wire_from(link_id, id), wire_to(link_id, id)));
+  }
+}
+
+// One connection per ordered pair of hosts that talk, in the order in which the workload first mentions them.
+void Builder::connect_queue_pairs() {
+  std::map<std::pair<HostId, HostId>, uint32_t> first_send_queue;
+  std::vector<uint32_t> receive_queues(topology_.host_count, 0);
+  for (MessageId m = 0; m < workload_.messages.size(); ++m) {
+    const Message& message = workload_.messages[m];
+    Host& source = *fabric_->hosts[message.src];
+    if (message.is_barrier()) {
+      source.add_message(m, 0);
+      continue;
+    }
+    const auto [at, fresh] = first_send_queue.try_emplace({message.src, message.dst}, 0);
+    if (fresh) {
+      uint32_t& next = receive_queues[message.dst];
+      at->second = source.add_send_queues(message.dst, next);
+      fabric_->hosts[message.dst]->add_receive_queues(message.src, at->second);
+      next += settings_.hosts.qps_per_connection;
+    }
+    source.add_message(m, at->second);
+  }
+}
+
+void Builder::make_switches() {
+  make_tables();
+  for (NodeId node = topology_.host_count; node < topology_.nodes.size(); ++node) {
+    std::vector<LabSwitch::Port> ports;
+    for (const LinkId link : topology_.ports[node]) {
+      ports.push_back({&wire_from(link, node), &wire_to(link, node), topology_.links[link].delay, false});
+    }
+    for (const PortIndex port : topology_.uplinks(node)) ports[port].uplink = true;
+    fabric_->switches.push_back(std::make_unique<LabSwitch>(node, pipeline_settings(node), std::move(ports),
+                                                            std::move(versions_[node - topology_.host_count]),
+                                                            port_events(node), settings_.switches.sample_interval));
+  }
+}
+
+// Tables at the start, and those that routing arrives at some time after links went down or came up.
+void Builder::make_tables() {
+  versions_.resize(topology_.switch_count());
+  LinkStates states(topology_);
+  const auto add_version = [&](Time from) {
+    std::vector<SwitchRoutes> routes = compute_routes(topology_, states.up());
+    for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
+      versions_[i].push_back({from, tables_of(topology_.host_count + i, std::move(routes[i]))});
+    }
+  };
+  add_version(0);
+  for (size_t i = 0; i < settings_.events.size(); ++i) {
+    const LinkEvent& event = settings_.events[i];
+    states.apply(event);
+    const bool changes_routes = event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp;
+    const bool more_at_once = i + 1 < settings_.events.size() && settings_.events[i + 1].at == event.at;
+    if (changes_routes && !more_at_once) add_version(event.at + settings_.switches.convergence);
+  }
+}
+
+std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, SwitchRoutes&& routes) const {
+  auto tables = std::make_unique<dataplane::ForwardingTables>();
+  tables->lookup = &fabric_->lookup;
+  tables->group_of_route = std::move(routes.group_of_host);
+  for (const std::vector<PortIndex>& ports : routes.groups) {
+    lb::NextHopGroup group;
+    group.scheduler = settings_.switches.scheduler;
+    for (const PortIndex port : ports) {
+      lb::NextHop hop;
+      hop.port = port;
+      hop.counter = port;
+      hop.rewrite.source = mac_of(node);
+      hop.rewrite.destination = mac_of(topology_.neighbor(node, port));
+      group.members.push_back(hop);
+    }
+    if (group.members.size() > lb::kMaxMembers) {
+      throw_bad_input("topology: {} has {} equal-cost ports; accepted: at most {}", topology_.nodes[node].name,
+                      group.members.size(), lb::kMaxMembers);
+    }
+    tables->groups.push_back(std::move(group));
+  }
+  return tables;
+}
+
+dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
+  dataplane::Pipeline::Settings settings;
+  settings.seed = seed_of(2, node);
+  settings.hash.seed = seed_of(3, node);
+  settings.paths = topology_.ports[node].size();
+  for (const LinkId id : topology_.ports[node]) {
+    const Link& link = topology_.links[id];
+    dataplane::PortSettings port;
+    port.ingress.macs = {mac_of(node)};
+    port.max_frame = 16'384;
+    port.egress.rate = link.rate;
+    port.egress.overhead = link.overhead;
+    for (dataplane::ClassSettings& of : port.egress.classes) of.limit_bytes = settings_.switches.queue_limit;
+    settings.ports.push_back(std::move(port));
+  }
+  return settings;
+}
+
+std::vector<LabSwitch::PortEvent> Builder::port_events(NodeId node) const {
+  std::vector<LabSwitch::PortEvent> events;
+  std::vector<LabSwitch::PortEvent> now;
+  for (PortIndex port = 0; port < topology_.ports[node].size(); ++port) {
+    now.push_back({0, port, true, topology_.links[topology_.ports[node][port]].rate});
+  }
+  for (const LinkEvent& event : settings_.events) {
+    const Link& link = topology_.links[event.link];
+    if ((link.a != node && link.b != node) || event.kind == LinkEvent::Kind::kLoss) continue;
+    LabSwitch::PortEvent& state = now[link.a == node ? link.a_port : link.b_port];
+    const bool ours =
+        event.direction == LinkDirection::kBoth || (event.direction == LinkDirection::kAToB) == (link.a == node);
+    if (event.kind == LinkEvent::Kind::kDown) state.up = false;
+    if (event.kind == LinkEvent::Kind::kUp) state.up = true;
+    if (event.kind == LinkEvent::Kind::kRate && ours) state.rate = event.rate;
+    state.at = event.at;
+    events.push_back(state);
+  }
+  return events;
+}
+
+}  // namespace
+
+std::unique_ptr<Fabric> build_fabric(const Topology& topology, const Workload& workload,
+                                     const FabricSettings& settings) {
+  return Builder(topology, workload, settings).build();
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,46 @@
+// Turns a topology, a workload and settings into live nodes joined by wires.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lab/fabric_settings.h"
+#include "lab/host.h"
+#include "lab/lab_switch.h"
+#include "lab/message_board.h"
+#include "lab/packet_arena.h"
+#include "lab/topology.h"
+#include "lab/wire.h"
+
+namespace heddle::lab {
+
+// One lookup for all switches of the lab: an rte_fib takes 33 MiB however few routes it has. The route id of a host's
+// address is the host's number; every switch maps it to its own group (dataplane::ForwardingTables::group_of_route).
+class HostLookup : public dataplane::RouteLookup {
+ public:
+  explicit HostLookup(uint32_t hosts) : hosts_(hosts) {}
+  void lookup4(const uint32_t* destinations, dataplane::RouteId* routes, unsigned count) const override;
+  void lookup6(const dataplane::Ipv6Address* destinations, dataplane::RouteId* routes, unsigned count) const override;
+
+ private:
+  uint32_t hosts_;
+};
+
+struct Fabric {
+  Fabric(const Workload& workload, const FabricSettings& settings, uint32_t host_count)
+      : lookup(host_count), board(workload, settings.hosts.qps_per_connection) {}
+
+  HostLookup lookup;
+  MessageBoard board;
+  PacketArena packets;
+  std::vector<std::unique_ptr<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
+  std::vector<std::unique_ptr<Host>> hosts;
+  std::vector<std::unique_ptr<LabSwitch>> switches;
+  Duration window = 0;
+};
+
+// Throws Error (bad input) where the settings do not fit the topology.
+std::unique_ptr<Fabric> build_fabric(const Topology& topology, const Workload& workload,
+                                     const FabricSettings& settings);
+
+}  // namespace heddle::lab

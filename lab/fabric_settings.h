@@ -1,0 +1,88 @@
+// What a run of the lab is made of, beside its topology and workload: plain data, filled from a scenario.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/egress_queue.h"
+#include "lab/link_state.h"
+#include "lab/topology.h"
+#include "lb/scheduler.h"
+#include "net/time.h"
+
+namespace heddle::lab {
+
+// The switches.
+struct SwitchSettings {
+  lb::Scheduler scheduler;
+  uint64_t queue_limit = dataplane::EgressQueue::kUnlimited;  // bytes of one egress queue; frames beyond are dropped
+  // How long after a link went down or came up the routing protocol has put new routes everywhere. Until then only the
+  // switches at its ends know.
+  Duration convergence = 10 * kMillisecond;
+  Duration sample_interval = 100 * kMicrosecond;  // of uplink loads
+};
+
+// What a receiving NIC does with a packet that is not the next one.
+enum class OutOfOrder : uint8_t {
+  kGoBackN,            // dropped, NAK; the sender repeats everything from the gap
+  kSelectiveRepeat,    // kept, NAK with the gap; the sender repeats what is missing
+  kInOrderPlacement,   // kept until the gap closes (at most `reorder_bytes`), without a NAK: losses show by time-out
+  kAnyOrderPlacement,  // written where it belongs at once; losses show by time-out only
+};
+
+// How the UDP source port of a queue pair's packets is chosen.
+enum class Entropy : uint8_t {
+  kPerQp,      // from both queue pair numbers, as Linux does
+  kPerPacket,  // host spraying over `spray_ports` ports
+  kNone        // all queue pairs use one port
+};
+
+struct HostSettings {
+  uint32_t mtu = 4096;  // payload bytes of a packet, 256–4096
+  uint32_t qps_per_connection = 1;
+  Entropy entropy = Entropy::kPerQp;
+  uint32_t spray_ports = 256;  // a power of two, 2–16384
+  OutOfOrder out_of_order = OutOfOrder::kGoBackN;
+  uint64_t reorder_bytes = 1'000'000;  // per queue pair, with in-order placement; packets beyond are dropped
+  uint32_t ack_every = 1;              // packets per ACK; the last packet of a message is always acknowledged
+  uint64_t window_bytes = 0;           // most unacknowledged bytes of a queue pair; 0 = line rate, no window
+  Duration retransmit_timeout = 4 * kMillisecond;  // restarts with every ACK
+  bool start_jitter = true;                        // of messages released by time alone: up to one packet time
+};
+
+struct RunSettings {
+  uint64_t seed = 1;
+  unsigned threads = 0;        // 0 = all
+  Duration window = 0;         // 0 = the lookahead; smaller for tests, never larger
+  Time until = 0;              // 0 = until all is done; packets and timers from then on are not looked at
+  Duration trigger_delay = 0;  // 0 = the smallest link delay
+};
+
+// Where to write the packets that pass a port, in both directions (pcapng, nanosecond stamps).
+struct CaptureSettings {
+  PortRef port;
+  std::string file;
+};
+
+// How far a run has come, for a person who waits.
+struct Progress {
+  Time now = 0;
+  uint64_t messages_done = 0;
+  uint64_t messages = 0;
+  uint64_t packet_hops = 0;
+};
+
+struct FabricSettings {
+  SwitchSettings switches;
+  HostSettings hosts;
+  RunSettings run;
+  std::vector<LinkEvent> events;  // ascending
+  std::vector<CaptureSettings> captures;
+  // Asked between windows, at most every 100 ms of wall time; false ends the run there and then.
+  std::function<bool(const Progress&)> on_progress;
+};
+
+}  // namespace heddle::lab

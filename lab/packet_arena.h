@@ -1,0 +1,63 @@
+// The lab's packets: mbuf-shaped objects from slabs that grow as a run needs them. DPDK's environment is not started:
+// a mempool would want its size in advance, and the packet path only reads the mbuf's fields.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "net/packet.h"
+
+namespace heddle::lab {
+
+// Headers of a packet; the payload is a length. The largest are Ethernet, IPv6, UDP, BTH and RETH: 90 bytes.
+inline constexpr uint16_t kHeaderRoom = 128;
+
+class PacketArena {
+ public:
+  static constexpr size_t kPacketBytes = sizeof(rte_mbuf) + kPrivateBytes + kHeaderRoom;
+
+  // One thread's stock. Takes and returns packets to the arena by the batch.
+  class Cache {
+   public:
+    explicit Cache(PacketArena& arena) : arena_(arena) { stock_.reserve(2 * kBatch); }
+
+    Packet* take() {
+      if (stock_.empty()) arena_.refill(stock_);
+      Packet* packet = stock_.back();
+      stock_.pop_back();
+      return packet;
+    }
+    void put(Packet* packet) {
+      if (stock_.size() == 2 * kBatch) arena_.spill(stock_);
+      stock_.push_back(packet);
+    }
+
+   private:
+    PacketArena& arena_;
+    std::vector<Packet*> stock_;
+  };
+
+  // Bytes that all slabs take.
+  size_t bytes() const { return slabs_.size() * kSlabPackets * kPacketBytes; }
+
+ private:
+  static constexpr size_t kBatch = 256;
+  static constexpr size_t kSlabPackets = 4096;
+
+  struct alignas(64) Slot {
+    std::byte bytes[kPacketBytes];
+  };
+
+  void refill(std::vector<Packet*>& stock);
+  void spill(std::vector<Packet*>& stock);
+  void add_slab();
+
+  std::mutex mutex_;
+  std::vector<Packet*> free_;
+  std::vector<std::unique_ptr<Slot[]>> slabs_;
+};
+
+}  // namespace heddle::lab

@@ -1,0 +1,73 @@
+// What a run of the lab leaves behind: counted and timed, not yet judged (report.h does that).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lab/topology.h"
+#include "lab/workload.h"
+#include "net/drop_reason.h"
+#include "net/time.h"
+
+namespace heddle::lab {
+
+inline constexpr Time kNever = ~Time{0};
+
+// Times of one message, kNever where it did not come to that.
+struct MessageTimes {
+  Time released = kNever;  // handed to the queue pair, start jitter included
+  Time received = kNever;  // last byte at the receiver
+  Time sent = kNever;      // the sender has the last ACK
+};
+
+// (max − min) / mean of the bytes that a leaf's (or pod switch's) uplinks carried in one interval; only intervals in
+// which the uplinks were loaded to 10 % or more.
+struct ImbalanceSample {
+  NodeId node = 0;
+  Time at = 0;
+  double imbalance = 0;
+};
+
+struct LinkLoad {
+  uint64_t a_to_b_packets = 0;
+  uint64_t a_to_b_bytes = 0;  // frames, with the link's overhead
+  uint64_t b_to_a_packets = 0;
+  uint64_t b_to_a_bytes = 0;
+};
+
+struct RunResult {
+  enum class End : uint8_t { kDone, kTimeLimit, kInterrupted };
+  End end = End::kDone;
+  Time ended_at = 0;
+  std::vector<MessageTimes> messages;  // by MessageId
+
+  // Packets. The engine has checked: sent = received + dropped + in flight.
+  uint64_t packets_sent = 0;       // by hosts, of all kinds
+  uint64_t data_packets = 0;       // of those, data, repeats included
+  uint64_t packets_received = 0;   // by hosts
+  uint64_t packets_in_flight = 0;  // when the run ended
+  std::array<uint64_t, kDropReasons> drops{};
+  uint64_t retransmitted = 0;  // packets sent again
+  uint64_t timeouts = 0;
+  uint64_t naks = 0;
+  uint64_t duplicates = 0;  // data packets that the receiver had already
+
+  // Order of first copies at the receivers: out of order if the PSN is below the next expected (RFC 4737 3), degree =
+  // highest PSN seen − its PSN.
+  uint64_t out_of_order_packets = 0;
+  uint64_t out_of_order_degree = 0;  // the highest
+
+  std::vector<ImbalanceSample> imbalance;  // by node, then time
+  std::vector<LinkLoad> links;             // by LinkId
+  uint64_t peak_queue_bytes = 0;           // of one egress queue
+  uint64_t packet_hops = 0;                // packets × links crossed
+
+  double wall_seconds = 0;
+  unsigned threads = 0;
+  uint64_t peak_rss_bytes = 0;
+};
+
+}  // namespace heddle::lab
