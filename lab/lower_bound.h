@@ -1,0 +1,44 @@
+// The time no fabric and no scheme can beat: what `efficiency` = lower bound / makespan is measured against.
+//
+// Three kinds of limit, each computed from the earliest time r(m) at which a message m can be released:
+//
+//   chain   r(m) = its start, or the latest of its triggers' times + its start (with pending = k of more triggers, the
+//           k-th earliest). A trigger's time is r + wire / min(rate of source, rate of destination) + one-way delay of
+//           its cause (+ the ACK's way back for "sent"), + the trigger's delay. So a compute gap costs its length.
+//   load    for a set of messages and a resource X that they use, in order of r: busy = max(busy, r(m)) + wire(m) /
+//   C(X);
+//           the set is done no sooner than busy + one-way delay. Resources are every host's link in each direction, and
+//           every leaf's and pod's live capacity to and from the rest of the fabric. Sets are what a message waits for
+//           together, all messages of a job, and those of all jobs (the busiest host over all).
+//   phase   in jobs that run in steps (collectives; WorkloadBuilder::add_job): the messages of one dependency level are
+//           such a set, and the next level is released when it is done + the gap between them. For messages released
+//           together that is max over X of (wire bytes / C(X)) + one one-way delay for each phase; a ring costs
+//           steps × (chunk wire time + one-way delay).
+//
+// wire(m) = bytes + packets × (headers + overhead), packets = ceil(bytes / payload per packet): data alone, as if ACKs
+// took no room.
+//
+// Chain and load hold for every schedule. The phase rule holds where every phase loads the fabric's bottleneck alike, as
+// these collectives do on one switch, without over-subscription, or with ranks in order; where different leaves are short
+// of capacity in different phases, ranks may get ahead of others and beat it. (Chunks that do not divide: by the time of
+// one byte per phase.)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/fabric_load.h"
+#include "lab/workload.h"
+
+namespace heddle::lab {
+
+struct LowerBound {
+  Time makespan = 0;          // when the last byte can be at its receiver, counted from time 0 of the run
+  std::vector<Time> job_end;  // the same by job, as if it ran alone
+  std::string limit;          // what sets the makespan: "phases of job train", "host 7 receiving, all jobs", …
+};
+
+// Throws `failed` if the capacities do not fit the workload's hosts: the caller's mistake.
+LowerBound lower_bound(const Workload& workload, const FabricCapacity& fabric);
+
+}  // namespace heddle::lab
