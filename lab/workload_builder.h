@@ -20,9 +20,9 @@ class WorkloadBuilder {
  public:
   explicit WorkloadBuilder(uint32_t host_count);
 
-  // Adds a job and makes it the one that later messages belong to. `runs_in_steps`: all ranks do the same in every phase
-  // and none can be a phase ahead of the others, so a lower bound may add the phases up (lower_bound.h). False = only
-  // the triggers say what follows what.
+  // Adds a job and makes it the one that later messages belong to. `runs_in_steps`: all ranks do the same in every
+  // phase and none can be a phase ahead of the others, so a lower bound may add the phases up (lower_bound.h). False =
+  // only the triggers say what follows what.
   uint32_t add_job(const std::string& name, bool runs_in_steps);
 
   // Refuses a job that would exceed kMaxMessages, before time and memory are spent on it.
