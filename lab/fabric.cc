@@ -25,6 +25,7 @@ class Run {
   Run(const Topology& topology, const Workload& workload, const FabricSettings& settings)
       : settings_(settings),
         fabric_(build_fabric(topology, workload, settings)),
+        limit_threads_(tbb::global_control::max_allowed_parallelism, threads()),
         arena_(static_cast<int>(threads())),
         limit_(settings.run.until == 0 ? kNever : settings.run.until) {
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
@@ -51,6 +52,7 @@ class Run {
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
   std::vector<LiveNode*> nodes_;
+  tbb::global_control limit_threads_;  // also allows more threads than CPUs, which tests ask for
   tbb::task_arena arena_;
   std::vector<std::unique_ptr<PacketArena::Cache>> caches_;
   Time limit_;
@@ -121,7 +123,6 @@ void Run::pass_triggers() {
 Time Run::next_begin() const {
   Time next = kNever;
   for (const LiveNode* node : nodes_) next = std::min(next, node->next_event());
-  for (const auto& wire : fabric_->wires) next = std::min(next, wire->first_sent(1 - parity_));
   return next;
 }
 

@@ -138,6 +138,7 @@ void Builder::make_hosts() {
     host.first_switch = topology_.leaf_of(id);
     host.rate = link.rate;
     host.overhead = link.overhead;
+    host.link_delay = link.delay;
     host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : topology_.smallest_delay();
     host.seed = seed_of(1, 0);
     host.nic = settings_.hosts;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include <rte_prefetch.h>
-
 #include "net/error.h"
 
 namespace heddle::lab {
@@ -29,19 +27,16 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
 
 void Host::run(const Window& window) {
   in_.collect(window.parity);
+  first_sent_ = kNever;
   for (;;) {
-    const Time arrival = in_.empty() ? kNever : in_.front().arrival;
+    const Time arrival = in_.next_arrival();
     const Time timer = timers_.empty() ? kNever : timers_.front().at;
     const Time departure = can_send() ? wire_free_at_ : kNever;
     const Time now = std::min({arrival, timer, departure});
     if (now >= window.end) return;
     if (arrival == now) {
-      Packet* packet = in_.front().packet;
-      in_.pop();
-      if (!in_.empty()) {
-        rte_prefetch0(in_.front().packet);
-        rte_prefetch0(frame_of(in_.front().packet));
-      }
+      Packet* packet = in_.pop();
+      if (!in_.empty()) prefetch_packet(in_.front());
       arrive(packet, now);
       window.packets->put(packet);
     } else if (timer == now) {
@@ -57,9 +52,9 @@ void Host::run(const Window& window) {
 }
 
 Time Host::next_event() const {
-  const Time arrival = in_.empty() ? kNever : in_.front().arrival;
+  const Time arrival = in_.next_arrival();
   const Time timer = timers_.empty() ? kNever : timers_.front().at;
-  return std::min({arrival, timer, can_send() ? wire_free_at_ : kNever});
+  return std::min({arrival, timer, can_send() ? wire_free_at_ : kNever, first_sent_});
 }
 
 // --- receiving
@@ -190,7 +185,10 @@ void Host::send(Packet* packet, Time now, const Window& window) {
       settings_.rate.time_for(static_cast<uint64_t>(static_cast<int64_t>(packet->pkt_len) + settings_.overhead));
   wire_free_at_ = now + takes;
   const DropReason lost = out_.send(packet, now, wire_free_at_, window.parity);
-  if (lost == DropReason::kNone) return;
+  if (lost == DropReason::kNone) {
+    first_sent_ = std::min(first_sent_, wire_free_at_ + settings_.link_delay);
+    return;
+  }
   drops_[static_cast<size_t>(lost)]++;
   window.packets->put(packet);
 }

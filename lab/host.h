@@ -41,6 +41,7 @@ class Host : public LiveNode {
     NodeId first_switch = 0;
     Rate rate;
     int overhead = kEthernetOverhead;
+    Duration link_delay = 0;
     Duration trigger_delay = 0;
     uint64_t seed = 1;
     std::vector<RateChange> rate_changes{};  // of its link, ascending
@@ -119,6 +120,7 @@ class Host : public LiveNode {
   RoceWriter writer_;
   Random random_;
   Time wire_free_at_ = 0;
+  Time first_sent_ = kNever;  // arrival of the first packet sent in the window
   uint64_t window_packets_ = 0;
   size_t next_rate_change_ = 0;
   std::vector<Control> control_;  // in order; those before control_head_ are sent

@@ -48,26 +48,41 @@ void LabSwitch::run(const Window& window) {
   advance(window.end, window);
 }
 
+// What leaves in the window has waited since windows ago: its three cache lines are cold.
+void LabSwitch::prefetch_front(PortId port) const {
+  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+    const dataplane::EgressQueue& queue = pipeline_.port(port).queue(tc);
+    if (!queue.empty()) prefetch_packet(queue.front());
+  }
+}
+
 // Everything that arrives in the window, through the stages that do not depend on time, then in order of time and port.
 void LabSwitch::collect(const Window& window) {
   arrivals_.clear();
+  next_arrival_ = first_sent_ = kNever;
+  // All heads first, so that their cache misses overlap.
   for (PortId port = 0; port < ports_.size(); ++port) {
     Wire& wire = *ports_[port].in;
     wire.collect(window.parity);
+    if (!wire.empty()) prefetch_packet(wire.front());
+    if (departures_[port] < window.end) prefetch_front(port);
+  }
+  for (PortId port = 0; port < ports_.size(); ++port) {
+    Wire& wire = *ports_[port].in;
     unsigned n = 0;
-    while (!wire.empty() && wire.front().arrival < window.end) {
-      burst_[n] = wire.front().packet;
-      burst_times_[n] = wire.front().arrival;
-      rte_prefetch0(burst_[n]);
-      rte_prefetch0(&meta_of(burst_[n]));
-      rte_prefetch0(reinterpret_cast<const uint8_t*>(burst_[n] + 1) + kPrivateBytes);
-      wire.pop();
+    Time arrival = wire.next_arrival();
+    while (arrival < window.end) {
+      burst_[n] = wire.pop();
+      burst_times_[n] = arrival;
+      if (!wire.empty()) prefetch_packet(wire.front());
       if (++n == kBurst) {
         take_in(port, window, n);
         n = 0;
       }
+      arrival = wire.next_arrival();
     }
     if (n != 0) take_in(port, window, n);
+    next_arrival_ = std::min(next_arrival_, arrival);
   }
   std::sort(arrivals_.begin(), arrivals_.end(), [](const Arrival& a, const Arrival& b) { return a.order < b.order; });
 }
@@ -117,6 +132,7 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
     window.packets->put(packet);
     return;
   }
+  first_sent_ = std::min(first_sent_, end + ports_[port].delay);
   if (const uint16_t uplink = uplink_of_port_[port]; uplink < uplink_bytes_.size()) {
     uplink_bytes_[uplink] += packet->pkt_len;
   }
@@ -155,13 +171,7 @@ void LabSwitch::apply_events(Time now) {
   }
 }
 
-Time LabSwitch::next_event() const {
-  Time next = std::min(next_timer(), next_departure_);
-  for (const Port& port : ports_) {
-    if (!port.in->empty()) next = std::min(next, port.in->front().arrival);
-  }
-  return next;
-}
+Time LabSwitch::next_event() const { return std::min({next_timer(), next_departure_, next_arrival_, first_sent_}); }
 
 uint64_t LabSwitch::packets_held() const {
   uint64_t held = 0;

@@ -63,6 +63,7 @@ class LabSwitch : public LiveNode {
   };
 
   void collect(const Window& window);
+  void prefetch_front(PortId port) const;
   void take_in(PortId port, const Window& window, unsigned count);
   void advance(Time until, const Window& window);
   void depart(PortId port, Time now, const Window& window);
@@ -83,6 +84,8 @@ class LabSwitch : public LiveNode {
 
   std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
   Time next_departure_ = kNever;   // the earliest of them
+  Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
+  Time first_sent_ = kNever;       // arrival of the first packet sent in the window
   std::vector<Arrival> arrivals_;  // of the window, in order
   std::array<Packet*, kBurst> burst_{};
   std::array<Time, kBurst> burst_times_{};

@@ -38,7 +38,8 @@ class LiveNode {
   // sending), then timers, then departures.
   virtual void run(const Window& window) = 0;
 
-  // Between windows. When this node next has something to do by itself; kNever if only a packet can wake it.
+  // Between windows. The earliest of: something this node will do by itself, a packet on its way to it that it knows of,
+  // a packet it has just sent. kNever if there is nothing.
   virtual Time next_event() const = 0;
   // Packets that wait in this node.
   virtual uint64_t packets_held() const = 0;

@@ -1,5 +1,7 @@
 #include "lab/packet_arena.h"
 
+#include <sys/mman.h>
+
 #include <new>
 
 namespace heddle::lab {
@@ -19,10 +21,12 @@ void PacketArena::spill(std::vector<Packet*>& stock) {
 
 // Constant fields are written once; whoever takes a packet sets its lengths and headers.
 void PacketArena::add_slab() {
-  slabs_.push_back(std::make_unique<Slot[]>(kSlabPackets));
-  Slot* slab = slabs_.back().get();
+  auto* slab = static_cast<std::byte*>(std::aligned_alloc(kSlabBytes, kSlabBytes));
+  if (slab == nullptr) throw std::bad_alloc();
+  madvise(slab, kSlabBytes, MADV_HUGEPAGE);  // a wish: without huge pages the run is only slower
+  slabs_.emplace_back(slab);
   for (size_t i = kSlabPackets; i-- > 0;) {
-    std::byte* at = slab[i].bytes;
+    std::byte* at = slab + i * kPacketBytes;
     auto* packet = new (at) Packet{};
     new (at + sizeof(Packet)) PacketMeta{};
     packet->buf_addr = at + sizeof(Packet) + kPrivateBytes;

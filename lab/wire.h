@@ -1,28 +1,69 @@
 // One direction of a link: what was sent and has not arrived.
 //
 // The sending and the receiving node may run on different threads in the same window. What is sent in one window
-// arrives in a later one, so the sender writes one of two outboxes, by the window's parity, and the receiver empties
-// the other.
+// arrives in a later one, so the sender fills one of two outboxes, by the window's parity, and the receiver empties the
+// other. Packets in flight are linked through themselves: a wire is touched for a packet or two per window, and what it
+// keeps elsewhere would cost a cache miss each time.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "lab/packet_arena.h"
 #include "net/drop_reason.h"
 #include "net/packet.h"
 #include "net/random.h"
-#include "net/rate.h"
 #include "net/time.h"
 
 namespace heddle::lab {
 
-struct Flight {
-  Time arrival;  // of the last bit
-  Packet* packet;
+// Packets in order of arrival, which is in their metadata.
+class FlightList {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  Packet* front() const { return head_; }
+  void push(Packet* packet) {
+    set_next(packet, nullptr);
+    if (head_ == nullptr) {
+      head_ = packet;
+    } else {
+      set_next(tail_, packet);
+    }
+    tail_ = packet;
+  }
+  Packet* pop() {
+    Packet* packet = head_;
+    head_ = next_of(packet);
+    return packet;
+  }
+  // Takes all of `other`, whose packets arrive later than ours.
+  void append(FlightList& other) {
+    if (other.empty()) return;
+    if (head_ == nullptr) {
+      head_ = other.head_;
+    } else {
+      set_next(tail_, other.head_);
+    }
+    tail_ = other.tail_;
+    other.head_ = nullptr;
+  }
+  uint64_t count() const {
+    uint64_t n = 0;
+    for (const Packet* packet = head_; packet != nullptr; packet = next_of(packet)) ++n;
+    return n;
+  }
+
+ private:
+  // The lab's packets belong to no mempool; the field lies in the mbuf's first cache line.
+  static Packet* next_of(const Packet* packet) { return reinterpret_cast<Packet*>(packet->pool); }
+  static void set_next(Packet* packet, Packet* next) { packet->pool = reinterpret_cast<rte_mempool*>(next); }
+
+  Packet* head_ = nullptr;
+  Packet* tail_ = nullptr;  // meaningless while empty
 };
 
-class Wire {
+class alignas(64) Wire {
  public:
   // Something that changes for packets whose transmission begins at or after `at`.
   struct Change {
@@ -32,11 +73,19 @@ class Wire {
   };
 
   Wire(Duration delay, int overhead, double loss, double bit_error, uint64_t seed)
-      : delay_(delay), overhead_(overhead), loss_(loss), bit_error_(bit_error), random_(seed) {}
+      : delay_(delay),
+        perfect_(loss == 0 && bit_error == 0),
+        overhead_(overhead),
+        loss_(loss),
+        bit_error_(bit_error),
+        random_(seed) {}
 
   // All that will ever happen to the link, ascending; both ends read it before it happens, which is how a packet
   // already on its way can be lost to a failure that comes.
-  void plan(std::vector<Change> changes) { changes_ = std::move(changes); }
+  void plan(std::vector<Change> changes) {
+    changes_ = std::move(changes);
+    perfect_ = perfect_ && changes_.empty();
+  }
 
   // --- the sending node
   // -----------------------------------------------------------------------------------------------
@@ -44,11 +93,12 @@ class Wire {
   // Sends a packet whose transmission takes [start, end); returns why it will not arrive, or kNone. A lost packet stays
   // with the caller.
   DropReason send(Packet* packet, Time start, Time end, unsigned parity) {
-    if (next_change_ < changes_.size() || !up_ || loss_ > 0 || bit_error_ > 0) [[unlikely]] {
+    if (!perfect_) [[unlikely]] {
       const DropReason fate = fate_of(packet, start, end + delay_);
       if (fate != DropReason::kNone) return fate;
     }
-    outbox_[parity].push_back({end + delay_, packet});
+    meta_of(packet).arrival = end + delay_;
+    outbox_[parity].push(packet);
     packets_++;
     frame_bytes_ += packet->pkt_len;
     return DropReason::kNone;
@@ -62,48 +112,34 @@ class Wire {
   // ---------------------------------------------------------------------------------------------
 
   // Takes over what was sent in the window before.
-  void collect(unsigned parity) {
-    std::vector<Flight>& sent = outbox_[1 - parity];
-    if (sent.empty()) return;
-    if (head_ == flights_.size()) {
-      flights_.clear();
-      head_ = 0;
-    } else if (head_ > 1024) {
-      flights_.erase(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
-    flights_.insert(flights_.end(), sent.begin(), sent.end());
-    sent.clear();
-  }
-  bool empty() const { return head_ == flights_.size(); }
-  const Flight& front() const { return flights_[head_]; }
-  void pop() { ++head_; }
+  void collect(unsigned parity) { flights_.append(outbox_[1 - parity]); }
+  bool empty() const { return flights_.empty(); }
+  Time next_arrival() const { return flights_.empty() ? ~Time{0} : meta_of(flights_.front()).arrival; }
+  Packet* pop() { return flights_.pop(); }
+  // What the receiver may want prefetched before it pops.
+  const Packet* front() const { return flights_.front(); }
 
   // --- between windows, nobody else running
   // ---------------------------------------------------------------------------
 
-  // Arrival of the first packet sent in the window just over; kNever if there is none.
-  Time first_sent(unsigned parity) const {
-    return outbox_[parity].empty() ? ~Time{0} : outbox_[parity].front().arrival;
-  }
-  uint64_t in_flight() const { return flights_.size() - head_ + outbox_[0].size() + outbox_[1].size(); }
+  uint64_t in_flight() const { return flights_.count() + outbox_[0].count() + outbox_[1].count(); }
 
  private:
   DropReason fate_of(const Packet* packet, Time start, Time arrival);
 
+  std::array<FlightList, 2> outbox_;
   Duration delay_;
+  uint64_t packets_ = 0;
+  uint64_t frame_bytes_ = 0;
+  bool perfect_;  // nothing is ever lost
+  alignas(64) FlightList flights_;
   int overhead_;
   double loss_;
   double bit_error_;
   bool up_ = true;
   size_t next_change_ = 0;
-  uint64_t packets_ = 0;
-  uint64_t frame_bytes_ = 0;
   Random random_;
   std::vector<Change> changes_;
-  std::array<std::vector<Flight>, 2> outbox_;
-  alignas(64) std::vector<Flight> flights_;
-  size_t head_ = 0;
 };
 
 }  // namespace heddle::lab
