@@ -80,9 +80,11 @@ RunResult Run::go() {
     const Time until = std::min(limit_, now + fabric_->window);
     run_window({now, until, parity_, nullptr});
     pass_triggers();
+    for (auto& capture : fabric_->captures) capture->write(until);
     parity_ = 1 - parity_;
     now = next_begin();
   }
+  for (auto& capture : fabric_->captures) capture->write(kNever);
   RunResult result = collect(end, last);
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
   check_books(result);

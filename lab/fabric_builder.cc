@@ -34,6 +34,7 @@ class Builder {
     check();
     set_window();
     make_wires();
+    make_captures();
     make_hosts();
     connect_queue_pairs();
     make_switches();
@@ -44,6 +45,7 @@ class Builder {
   void check() const;
   void set_window();
   void make_wires();
+  void make_captures();
   void make_hosts();
   void connect_queue_pairs();
   void make_switches();
@@ -126,6 +128,18 @@ void Builder::make_wires() {
       wire->plan(std::move(changes[id][way]));
       fabric_->wires.push_back(std::move(wire));
     }
+  }
+}
+
+void Builder::make_captures() {
+  for (const CaptureSettings& settings : settings_.captures) {
+    const auto [node, port] = settings.port;
+    const LinkId link = topology_.ports[node][port];
+    auto capture = std::make_unique<Capture>(settings.file, fmt::format("{}:{}", topology_.nodes[node].name, port),
+                                             topology_.links[link].delay);
+    wire_from(link, node).capture_into(capture->outbound());
+    wire_to(link, node).capture_into(capture->inbound());
+    fabric_->captures.push_back(std::move(capture));
   }
 }
 

@@ -34,6 +34,7 @@ struct Fabric {
   MessageBoard board;
   PacketArena packets;
   std::vector<std::unique_ptr<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
+  std::vector<std::unique_ptr<Capture>> captures;
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
   Duration window = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lab/capture.h"
 #include "lab/packet_arena.h"
 #include "net/drop_reason.h"
 #include "net/packet.h"
@@ -97,12 +98,16 @@ class alignas(64) Wire {
       const DropReason fate = fate_of(packet, start, end + delay_);
       if (fate != DropReason::kNone) return fate;
     }
+    if (capture_ != nullptr) [[unlikely]]
+      capture_->add(packet, end);
     meta_of(packet).arrival = end + delay_;
     outbox_[parity].push(packet);
     packets_++;
     frame_bytes_ += packet->pkt_len;
     return DropReason::kNone;
   }
+  // Keeps a copy of all that is sent from now on in `buffer`.
+  void capture_into(CaptureBuffer& buffer) { capture_ = &buffer; }
   uint64_t packets() const { return packets_; }
   uint64_t wire_bytes() const {
     return static_cast<uint64_t>(static_cast<int64_t>(frame_bytes_) + static_cast<int64_t>(packets_) * overhead_);
@@ -131,6 +136,7 @@ class alignas(64) Wire {
   Duration delay_;
   uint64_t packets_ = 0;
   uint64_t frame_bytes_ = 0;
+  CaptureBuffer* capture_ = nullptr;
   bool perfect_;  // nothing is ever lost
   alignas(64) FlightList flights_;
   int overhead_;

@@ -1,0 +1,52 @@
+#include "lab/capture.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/headers.h"
+#include "net/icrc.h"
+
+namespace heddle::lab {
+
+void CaptureBuffer::add(const Packet* packet, Time at) {
+  Record& record = records_.emplace_back();
+  record.at = at;
+  record.frame_bytes = packet->pkt_len;
+  record.header_bytes = std::min<uint16_t>(packet->data_len, sizeof record.headers);
+  std::memcpy(record.headers.data(), frame_of(packet), record.header_bytes);
+}
+
+Capture::Capture(const std::string& file, const std::string& port_name, Duration delay)
+    : file_(file, "heddle " HEDDLE_VERSION),
+      delay_(delay),
+      out_interface_(file_.add_interface(port_name + " out", telemetry::LinkType::kEthernet)),
+      in_interface_(file_.add_interface(port_name + " in", telemetry::LinkType::kEthernet)) {}
+
+void Capture::write(Time until) {
+  for (CaptureBuffer::Record& record : out_.records()) waiting_.push_back({record.at, out_interface_, record});
+  for (CaptureBuffer::Record& record : in_.records()) waiting_.push_back({record.at + delay_, in_interface_, record});
+  out_.records().clear();
+  in_.records().clear();
+  // Stable, so that frames of one direction and time keep their order.
+  std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+    return a.at != b.at ? a.at < b.at : a.interface < b.interface;
+  });
+  size_t n = 0;
+  while (n < waiting_.size() && waiting_[n].at < until) write_frame(waiting_[n++]);
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(n));
+  file_.flush();
+}
+
+// The lab's payload is a length: in a file it becomes zeros, and the ICRC is the right one for them.
+void Capture::write_frame(const Waiting& waiting) {
+  const CaptureBuffer::Record& record = waiting.record;
+  frame_.assign(record.frame_bytes, 0);
+  std::memcpy(frame_.data(), record.headers.data(), record.header_bytes);
+  constexpr size_t kIp = sizeof(net::EthernetHeader);
+  const size_t zeros = record.frame_bytes - record.header_bytes - net::kIcrcBytes;
+  const uint32_t crc = net::icrc(frame_.data() + kIp, record.header_bytes - kIp, zeros);
+  std::memcpy(frame_.data() + record.frame_bytes - net::kIcrcBytes, &crc, sizeof crc);
+  file_.write(waiting.interface, waiting.at, frame_);
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,64 @@
+// Captures of the lab's links: what passes a port, as whole frames.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/packet.h"
+#include "net/time.h"
+#include "telemetry/pcapng.h"
+
+namespace heddle::lab {
+
+// Frames that one direction of a link carried in the window, kept by the sending node until the engine writes them.
+// Stamped with the time at which the last bit leaves the port.
+class CaptureBuffer {
+ public:
+  struct Record {
+    Time at;
+    uint32_t frame_bytes;
+    uint16_t header_bytes;
+    std::array<uint8_t, 128> headers;
+  };
+
+  void add(const Packet* packet, Time at);
+  std::vector<Record>& records() { return records_; }
+
+ private:
+  std::vector<Record> records_;
+};
+
+// One port's file, with an interface for each direction as seen from the port.
+class Capture {
+ public:
+  // `delay` is the link's: the file shows when the last bit arrives at the port for what comes in.
+  Capture(const std::string& file, const std::string& port_name, Duration delay);
+
+  CaptureBuffer& outbound() { return out_; }
+  CaptureBuffer& inbound() { return in_; }
+
+  // Between windows: writes what happened before `until`, in order of time, sent before received at equal times.
+  void write(Time until);
+
+ private:
+  struct Waiting {
+    Time at;
+    uint32_t interface;
+    CaptureBuffer::Record record;
+  };
+
+  void write_frame(const Waiting& waiting);
+
+  telemetry::PcapngWriter file_;
+  Duration delay_;
+  uint32_t out_interface_;
+  uint32_t in_interface_;
+  CaptureBuffer out_;
+  CaptureBuffer in_;
+  std::vector<Waiting> waiting_;
+  std::vector<uint8_t> frame_;
+};
+
+}  // namespace heddle::lab
