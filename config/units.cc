@@ -159,12 +159,13 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
 
 std::string print_bytes(uint64_t bytes) {
   std::string text = print_in(bytes, kDecimalByteUnits, "0B");
+  const auto prefer_shorter = [&text](std::string other) {
+    if (other.size() < text.size()) text = std::move(other);
+  };
   for (const Unit& unit : kBinaryByteUnits) {
-    if (bytes == 0 || bytes % unit.scale != 0) continue;
-    std::string binary = fmt::format("{}{}", bytes / unit.scale, unit.name);
-    if (binary.size() < text.size()) text = std::move(binary);
-    break;
+    if (bytes % unit.scale == 0) prefer_shorter(fmt::format("{}{}", bytes / unit.scale, unit.name));
   }
+  prefer_shorter(fmt::format("{}B", bytes));
   return text;
 }
 

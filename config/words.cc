@@ -40,24 +40,41 @@ size_t distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+size_t utf8_length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0U; };
+  const unsigned first = byte(at);
+  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\r' || first == '\t' ? 1 : 0;
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const unsigned lowest = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;   // no overlong forms
+  const unsigned highest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;  // no surrogates, none past U+10FFFF
+  if (byte(at + 1) < lowest || byte(at + 1) > highest) return 0;
+  for (size_t i = 2; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80U) return 0;
+  }
+  return length;
+}
+
 std::string quote(std::string_view text) {
   std::string result = "'";
-  size_t used = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    // Cut before a character, never inside a UTF-8 sequence.
-    if (used >= kLongestQuote && (byte & 0xc0U) != 0x80U) {
+  for (size_t at = 0; at < text.size();) {
+    if (at >= kLongestQuote) {
       result += "…";
       break;
     }
-    ++used;
-    if (c == '\n') {
+    const size_t length = utf8_length(text, at);
+    const std::string_view character = text.substr(at, std::max<size_t>(length, 1));
+    const auto byte = static_cast<uint8_t>(character[0]);
+    if (byte == '\n') {
       result += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
+    } else if (length == 0 || byte < 0x20 || byte == 0x7f) {
       result += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && static_cast<uint8_t>(character[1]) < 0xa0) {  // U+0080 … U+009F
+      result += fmt::format("\\u{:04x}", static_cast<uint8_t>(character[1]));
     } else {
-      result += c;
+      result += character;
     }
+    at += character.size();
   }
   return result + "'";
 }

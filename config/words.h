@@ -7,7 +7,11 @@
 
 namespace heddle::config {
 
-// 'text' in single quotes on one line: control characters escaped, long texts cut.
+// Length of the UTF-8 sequence at `at` < size; 0 if it is not well-formed (RFC 3629 4) or a control character other
+// than tab and line ends (delete counts as text).
+size_t utf8_length(std::string_view text, size_t at);
+
+// 'text' in single quotes on one line: control characters and what is no UTF-8 escaped, long texts cut.
 std::string quote(std::string_view text);
 
 // "a, b, c"

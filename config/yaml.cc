@@ -52,8 +52,8 @@ Map Value::map(std::vector<std::string_view> accepted_keys) const {
 }
 
 List Value::list(size_t min_items, size_t max_items) const {
-  const std::string accepted = min_items == max_items ? fmt::format("a list of {} items", min_items)
-                                                      : fmt::format("a list of {} to {} items", min_items, max_items);
+  const std::string accepted = min_items == 0 ? fmt::format("a list of up to {} items", max_items)
+                                              : fmt::format("a list of {} to {} items", min_items, max_items);
   if (!is_list()) refuse(accepted);
   if (node_->items.size() < min_items || node_->items.size() > max_items) {
     refuse_found(fmt::format("{} items in {}", node_->items.size(), label_.empty() ? "the list" : label_), accepted);

@@ -1,9 +1,6 @@
 // Documents: loading, overlays, and writing the tree out again.
 #include <algorithm>
 
-#include <yaml-cpp/emitter.h>
-#include <yaml-cpp/emittermanip.h>
-
 #include "config/words.h"
 #include "config/yaml.h"
 #include "net/error.h"
@@ -33,6 +30,11 @@ Overlay parse_overlay(const std::string& text) {
   Overlay overlay;
   overlay.source = "--set " + one_line(text);
   constexpr std::string_view accepted = "section.key=value";
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text, at);
+    if (length == 0) refuse(overlay, fmt::format("byte 0x{:02x}", static_cast<uint8_t>(text[at])), "UTF-8 text");
+    at += length;
+  }
   const size_t equals = text.find('=');
   if (equals == std::string::npos) refuse(overlay, "no '='", accepted);
   std::string path;  // `ports[0].rate`, as errors write it, is `ports.0.rate`
@@ -42,6 +44,7 @@ Overlay parse_overlay(const std::string& text) {
   for (size_t at = 0; at <= path.size();) {
     const size_t end = std::min(path.find('.', at), path.size());
     if (end == at) refuse(overlay, "an empty name in the path", accepted);
+    if (end - at > kMaxYamlKey) refuse(overlay, "a name too long", fmt::format("at most {} bytes", kMaxYamlKey));
     overlay.path.push_back(path.substr(at, end - at));
     at = end + 1;
   }
@@ -109,7 +112,7 @@ NodePtr applied(const NodePtr& node, const Overlay& overlay, size_t depth, const
     return copy;
   }
   if (copy->kind == Node::Kind::kScalar) {
-    refuse(overlay, fmt::format("{} before '{}', which holds no keys", quote(node->text), name),
+    refuse(overlay, fmt::format("{} before {}, which holds no keys", quote(node->text), quote(name)),
            "the path of a key, such as section.key");
   }
   copy->kind = Node::Kind::kMap;
@@ -160,29 +163,48 @@ nlohmann::ordered_json json_of(const Node& node) {
   return map;
 }
 
-void emit(YAML::Emitter& out, const Node& node) {
+// As it was written if that is unmistakable, else in quotes (a JSON string is a YAML double-quoted one).
+std::string yaml_scalar(const std::string& text, bool quoted) {
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/' ||
+           c == '.' || c == '-' || c == '+' || c == '%' || c == ':';
+  };
+  const bool plain = !quoted && !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
+                     text.back() != ':' && std::string_view(":.-+%").find(text[0]) == std::string_view::npos;
+  return plain || (!quoted && is_json_number(text)) ? text : nlohmann::json(text).dump();
+}
+
+// Block style. `inline_first`: the first entry goes on the line already begun, behind a list item's dash.
+void write_yaml(std::string& out, const Node& node, size_t indent, bool inline_first) {
+  auto begin_entry = [&, first = inline_first]() mutable {
+    if (!first) out.append("\n").append(indent, ' ');
+    first = false;
+  };
   switch (node.kind) {
     case Node::Kind::kNull:
-      out << YAML::Null;
+      out += "null";
       break;
     case Node::Kind::kScalar:
-      if (node.quoted) out << YAML::DoubleQuoted;
-      out << node.text;
+      out += yaml_scalar(node.text, node.quoted);
       break;
     case Node::Kind::kList:
-      if (node.items.empty()) out << YAML::Flow;
-      out << YAML::BeginSeq;
-      for (const NodePtr& item : node.items) emit(out, *item);
-      out << YAML::EndSeq;
+      if (node.items.empty()) out += "[]";
+      for (const NodePtr& item : node.items) {
+        begin_entry();
+        out += "- ";
+        write_yaml(out, *item, indent + 2, true);
+      }
       break;
     case Node::Kind::kMap:
-      if (node.entries.empty()) out << YAML::Flow;
-      out << YAML::BeginMap;
+      if (node.entries.empty()) out += "{}";
       for (const Entry& entry : node.entries) {
-        out << YAML::Key << entry.key << YAML::Value;
-        emit(out, *entry.value);
+        begin_entry();
+        out += yaml_scalar(entry.key, false) + ":";
+        const Node& value = *entry.value;
+        const bool one_line = value.items.empty() && value.entries.empty();
+        if (one_line) out += ' ';
+        write_yaml(out, value, indent + 2, one_line);
       }
-      out << YAML::EndMap;
       break;
   }
 }
@@ -192,9 +214,9 @@ void emit(YAML::Emitter& out, const Node& node) {
 nlohmann::ordered_json Document::to_json() const { return json_of(*root_); }
 
 std::string Document::to_yaml() const {
-  YAML::Emitter out;
-  emit(out, *root_);
-  return std::string(out.c_str()) + "\n";
+  std::string out;
+  write_yaml(out, *root_, 0, true);
+  return out + "\n";
 }
 
 Document load_file(const std::string& path, const std::vector<std::string>& overlays, const OverlayOptions& options) {

@@ -49,6 +49,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    check_escapes(mark, value);
     if (expects_key()) return take_key(mark, value);
     const auto scalar = start(mark, Node::Kind::kScalar, tag);
     scalar->text = value;
@@ -110,6 +111,16 @@ class TreeBuilder : public YAML::EventHandler {
       refuse(place(mark), found, "a plain word as the key, and a closing bracket for each opening one");
   }
 
+  // yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8.
+  void check_escapes(const YAML::Mark& mark, const std::string& value) const {
+    for (size_t at = 0; at < value.size();) {
+      const auto byte = static_cast<uint8_t>(value[at]);
+      const size_t length = byte < 0x80 ? 1 : utf8_length(value, at);
+      if (length == 0) refuse(place(mark), fmt::format("an escape for byte 0x{:02x}", byte), "escapes for UTF-8 text");
+      at += length;
+    }
+  }
+
   std::shared_ptr<Node> start(const YAML::Mark& mark, Node::Kind kind, const std::string& tag) const {
     constexpr std::string_view string_tag = "tag:yaml.org,2002:str";
     if (!tag.empty() && tag != "?" && tag != "!" && !(kind == Node::Kind::kScalar && tag == string_tag)) {
@@ -144,6 +155,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   void take_key(const YAML::Mark& mark, const std::string& key) {
     Open& map = stack_.back();
+    if (key.size() > kMaxYamlKey) {
+      refuse(place(mark), fmt::format("a key of {} bytes", key.size()), fmt::format("at most {}", kMaxYamlKey));
+    }
     if (!map.keys.insert(key).second) {
       const Entry* first = map.node->find(key);
       refuse(place(mark), fmt::format("key {} a second time", quote(key)),
@@ -176,9 +190,16 @@ class TreeBuilder : public YAML::EventHandler {
       if (entry.key == "<<") {
         take_merged(mark, parent, finished.node);
       } else {
-        entry.value = finished.node;
+        entry.value = finished.node->kind == Node::Kind::kNull ? null_at(entry.place) : finished.node;
       }
     }
+  }
+
+  // yaml-cpp notices a missing value only at what comes next, often lines below its key.
+  static NodePtr null_at(const Place& place) {
+    auto node = std::make_shared<Node>();
+    node->place = place;
+    return node;
   }
 
   // `<<: *map` or `<<: [*map, …]`: their entries become defaults of this map (YAML 1.1 merge key).
@@ -207,22 +228,6 @@ class TreeBuilder : public YAML::EventHandler {
 };
 
 // yaml-cpp guesses the encoding and replaces what it cannot decode; a configuration is UTF-8 text or it is refused.
-// Returns the length of the sequence at `at`, 0 if it is not well-formed (RFC 3629 4) or a control character.
-size_t utf8_length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  if (first < 0x80) return (first >= 0x20 && first != 0x7f) || first == '\n' || first == '\r' || first == '\t' ? 1 : 0;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  const unsigned lowest = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;   // no overlong forms
-  const unsigned highest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;  // no surrogates, none past U+10FFFF
-  if (byte(at + 1) < lowest || byte(at + 1) > highest) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if ((byte(at + i) & 0xc0U) != 0x80U) return 0;
-  }
-  return length;
-}
-
 void check_text(std::string_view text, const TreeBuilder& builder) {
   YAML::Mark mark;
   if (text.size() > kMaxYamlBytes) {
@@ -236,6 +241,18 @@ void check_text(std::string_view text, const TreeBuilder& builder) {
     if (text[at] == '\n') ++mark.line;
     at += length;
   }
+}
+
+// Whether a tab stands before the first other character of a line: yaml-cpp's message would not say so.
+bool has_tab_indentation(std::string_view text, int line) {
+  size_t start = 0;
+  for (; line > 0 && start != std::string_view::npos; --line) {
+    start = text.find('\n', start);
+    if (start != std::string_view::npos) ++start;
+  }
+  if (start == std::string_view::npos) return false;
+  const size_t end = text.find_first_not_of(" \t", start);
+  return text.substr(start, end == std::string_view::npos ? end : end - start).find('\t') != std::string_view::npos;
 }
 
 }  // namespace
@@ -258,6 +275,7 @@ NodePtr parse_yaml(std::string_view text, const std::string& name, bool overlay)
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
+    if (has_tab_indentation(text, e.mark.line)) refuse(builder.place(e.mark), "a tab in the indentation", "spaces");
     refuse(builder.place(e.mark), fmt::format("a YAML syntax error in column {}: {}", e.mark.column + 1, e.msg),
            "YAML (https://yaml.org)");
   }

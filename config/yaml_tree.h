@@ -42,10 +42,11 @@ struct Node {
   const Entry* find(std::string_view key) const;
 };
 
-// What one document may hold, so that no input takes the process down: bytes of text, levels of nesting, and values
-// after every alias is written out in full.
+// What one document may hold, so that no input takes the process down: bytes of text, levels of nesting, bytes
+// of a key, and values once every alias is written out in full.
 inline constexpr size_t kMaxYamlBytes = size_t{64} << 20U;
 inline constexpr int kMaxYamlDepth = 64;
+inline constexpr size_t kMaxYamlKey = 256;
 inline constexpr size_t kMaxYamlValues = 8'000'000;
 
 // Parses one YAML document; `name` is what errors call it. With `overlay`, places carry no line. Aliases and merge keys
