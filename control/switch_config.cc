@@ -102,7 +102,7 @@ void read_switch(const Map& section, SwitchConfig& config) {
   config.memory = section.optional("memory", MemoryMode::kAnonymous, one_of(memory_words()));
   if (const Value workers = section.at("workers"); !workers.is_missing()) read_workers(workers, config);
   config.idle = section.optional("idle", IdleMode::kPoll, one_of(idle_words()));
-  config.max_routes = section.optional("max_routes", 100'000, integer<uint32_t>(1, kMaxRoutes));
+  config.max_routes = section.optional("max_routes", 16'384, integer<uint32_t>(1, kMaxRoutes));
   config.buffer_packets = section.optional("buffer_packets", 16'384, integer<uint32_t>(256, 4'194'304));
 
   // sun_path holds 108 bytes with its NUL (unix(7)).

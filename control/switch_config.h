@@ -96,7 +96,7 @@ struct SwitchConfig {
   std::vector<unsigned> worker_cpus;  // one per worker, or empty: chosen at start
   IdleMode idle = IdleMode::kPoll;
   std::string control_socket;        // empty: none
-  uint32_t max_routes = 100'000;     // per address family
+  uint32_t max_routes = 16'384;      // per address family
   uint32_t buffer_packets = 16'384;  // what all egress queues together may hold
 
   std::vector<PortConfig> ports;    // 1–64

@@ -96,7 +96,11 @@ void Run::run_window(const Window& window) {
   const auto run_range = [&](size_t from, size_t to, unsigned thread) {
     Window mine = window;
     mine.packets = caches_[thread].get();
-    for (size_t i = from; i < to; ++i) nodes_[i]->run(mine);
+    for (size_t i = from; i < to; ++i) {
+      if (i + 2 < to) nodes_[i + 2]->approach();
+      if (i + 1 < to) nodes_[i + 1]->prepare();
+      nodes_[i]->run(mine);
+    }
   };
   if (threads() == 1) {
     run_range(0, nodes_.size(), 0);

@@ -57,6 +57,10 @@ class Host : public LiveNode {
   void add_message(MessageId message, uint32_t first_send_queue);
 
   void run(const Window& window) override;
+  void prepare() const override {
+    in_.prefetch_for_receiver();
+    out_.prefetch_for_sender();
+  }
   Time next_event() const override;
   uint64_t packets_held() const override { return control_.size() - control_head_; }
   const DropCounts& drops() const override { return drops_; }

@@ -32,6 +32,22 @@ LabSwitch::LabSwitch(NodeId id, const dataplane::Pipeline::Settings& pipeline, s
   pipeline_.use_tables(versions_.front().tables.get());
 }
 
+void LabSwitch::approach() const {
+  const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
+  for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
+  const auto* departures = reinterpret_cast<const std::byte*>(departures_.data());
+  for (size_t at = 0; at < departures_.size() * sizeof(Time); at += 64) rte_prefetch0(departures + at);
+}
+
+void LabSwitch::prepare() const {
+  for (PortId port = 0; port < ports_.size(); ++port) {
+    ports_[port].in->prefetch_for_receiver();
+    ports_[port].out->prefetch_for_sender();
+    rte_prefetch0(&pipeline_.port(port));
+    rte_prefetch0(&pipeline_.counters().ports[port]);
+  }
+}
+
 void LabSwitch::run(const Window& window) {
   sink_.cache = window.packets;
   collect(window);

@@ -38,6 +38,8 @@ class LabSwitch : public LiveNode {
             std::vector<TableVersion> versions, std::vector<PortEvent> events, Duration sample_interval);
 
   void run(const Window& window) override;
+  void approach() const override;
+  void prepare() const override;
   Time next_event() const override;
   uint64_t packets_held() const override;
   const DropCounts& drops() const override { return drops_; }

@@ -38,6 +38,11 @@ class LiveNode {
   // sending), then timers, then departures.
   virtual void run(const Window& window) = 0;
 
+  // A node is touched once a window, its memory is cold by then. Called while others before it run: first `approach`,
+  // which asks for the node's own tables, then `prepare`, which follows them.
+  virtual void approach() const {}
+  virtual void prepare() const {}
+
   // Between windows. The earliest of: something this node will do by itself, a packet on its way to it that it knows of,
   // a packet it has just sent. kNever if there is nothing.
   virtual Time next_event() const = 0;

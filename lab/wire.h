@@ -75,7 +75,8 @@ class alignas(64) Wire {
 
   Wire(Duration delay, int overhead, double loss, double bit_error, uint64_t seed)
       : delay_(delay),
-        perfect_(loss == 0 && bit_error == 0),
+        plain_(loss == 0 && bit_error == 0),
+        perfect_(plain_),
         overhead_(overhead),
         loss_(loss),
         bit_error_(bit_error),
@@ -86,6 +87,7 @@ class alignas(64) Wire {
   void plan(std::vector<Change> changes) {
     changes_ = std::move(changes);
     perfect_ = perfect_ && changes_.empty();
+    plain_ = plain_ && perfect_;
   }
 
   // --- the sending node
@@ -94,12 +96,11 @@ class alignas(64) Wire {
   // Sends a packet whose transmission takes [start, end); returns why it will not arrive, or kNone. A lost packet stays
   // with the caller.
   DropReason send(Packet* packet, Time start, Time end, unsigned parity) {
-    if (!perfect_) [[unlikely]] {
-      const DropReason fate = fate_of(packet, start, end + delay_);
+    if (!plain_) [[unlikely]] {
+      const DropReason fate = perfect_ ? DropReason::kNone : fate_of(packet, start, end + delay_);
       if (fate != DropReason::kNone) return fate;
+      if (capture_ != nullptr) capture_->add(packet, end);
     }
-    if (capture_ != nullptr) [[unlikely]]
-      capture_->add(packet, end);
     meta_of(packet).arrival = end + delay_;
     outbox_[parity].push(packet);
     packets_++;
@@ -107,7 +108,10 @@ class alignas(64) Wire {
     return DropReason::kNone;
   }
   // Keeps a copy of all that is sent from now on in `buffer`.
-  void capture_into(CaptureBuffer& buffer) { capture_ = &buffer; }
+  void capture_into(CaptureBuffer& buffer) {
+    capture_ = &buffer;
+    plain_ = false;
+  }
   uint64_t packets() const { return packets_; }
   uint64_t wire_bytes() const {
     return static_cast<uint64_t>(static_cast<int64_t>(frame_bytes_) + static_cast<int64_t>(packets_) * overhead_);
@@ -124,6 +128,13 @@ class alignas(64) Wire {
   // What the receiver may want prefetched before it pops.
   const Packet* front() const { return flights_.front(); }
 
+  // Asks for the lines that the receiver (or the sender) is about to touch.
+  void prefetch_for_receiver() const {
+    rte_prefetch0(&outbox_);
+    rte_prefetch0(&flights_);
+  }
+  void prefetch_for_sender() const { rte_prefetch0(&outbox_); }
+
   // --- between windows, nobody else running
   // ---------------------------------------------------------------------------
 
@@ -136,9 +147,10 @@ class alignas(64) Wire {
   Duration delay_;
   uint64_t packets_ = 0;
   uint64_t frame_bytes_ = 0;
-  CaptureBuffer* capture_ = nullptr;
-  bool perfect_;  // nothing is ever lost
+  bool plain_;  // nothing is ever lost, nobody listens
   alignas(64) FlightList flights_;
+  bool perfect_;  // nothing is ever lost
+  CaptureBuffer* capture_ = nullptr;
   int overhead_;
   double loss_;
   double bit_error_;

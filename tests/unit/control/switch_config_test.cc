@@ -87,7 +87,7 @@ TEST(SwitchConfig, OnePortIsEnough) {
   EXPECT_THAT(config.worker_cpus, IsEmpty());
   EXPECT_EQ(config.idle, IdleMode::kPoll);
   EXPECT_EQ(config.control_socket, "/run/heddle/heddle.sock");
-  EXPECT_EQ(config.max_routes, 100'000U);
+  EXPECT_EQ(config.max_routes, 16'384U);
   EXPECT_EQ(config.buffer_packets, 16'384U);
   EXPECT_THAT(config.groups, IsEmpty());
   EXPECT_THAT(config.routes, IsEmpty());
