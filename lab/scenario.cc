@@ -1,0 +1,255 @@
+#include "lab/scenario.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "config/words.h"
+#include "lab/scenario_parts.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+namespace {
+
+using config::Document;
+using config::integer;
+using config::Map;
+using config::one_of;
+using config::Value;
+
+constexpr size_t kMaxEvents = 100'000;
+constexpr size_t kMaxBenchWorkloads = 64;
+
+config::OverlayOptions overlay_options();
+Scenario read(const Document& document);
+void read_fabric(const Map& section, SwitchSettings& switches);
+lb::Scheduler read_scheduler(const Value& value);
+void read_hosts(const Map& section, Scenario& scenario);
+void read_run(const Map& section, RunSettings& run);
+void read_bench(const Map& section, BenchSpec& bench);
+
+}  // namespace
+
+const std::vector<std::string_view>& scenario_sections() {
+  static const std::vector<std::string_view> sections{"topology", "fabric", "hosts", "workload",
+                                                      "events",   "run",    "bench"};
+  return sections;
+}
+
+Scenario load_scenario(const std::string& path, const std::vector<std::string>& overlays) {
+  return read(config::load_file(path, overlays, overlay_options()));
+}
+
+Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overlays) {
+  return read(config::load_text(text, name, overlays, overlay_options()));
+}
+
+bool reorders(const Scenario& scenario) {
+  return scenario.switches.scheduler.granularity == lb::Granularity::kPacket ||
+         scenario.hosts.entropy == Entropy::kPerPacket;
+}
+
+void resolve(Scenario& scenario) {
+  const OutOfOrder by_scheme = reorders(scenario) ? OutOfOrder::kAnyOrderPlacement : scenario.loss_recovery;
+  scenario.out_of_order = scenario.hosts.out_of_order = scenario.out_of_order.value_or(by_scheme);
+  // Jobs of one scenario must not draw the same numbers.
+  constexpr uint64_t stride = 1'000'003;
+  for (size_t i = 0; i < scenario.workload.jobs.size(); ++i) {
+    JobSpec& job = scenario.workload.jobs[i];
+    job.seed = job.seed.value_or(scenario.run.seed + stride * i);
+  }
+}
+
+std::string scheme_name(const Scenario& scenario) {
+  const lb::Scheduler& scheduler = scenario.switches.scheduler;
+  std::string name(lb::name_of(scheduler));
+  if (scenario.hosts.entropy == Entropy::kPerPacket) name = name == "ecmp" ? "host-spray" : name + "+host-spray";
+  if (reorders(scenario)) {
+    if (scenario.hosts.out_of_order == OutOfOrder::kGoBackN) name += "+gbn";
+    if (scenario.hosts.out_of_order == OutOfOrder::kSelectiveRepeat) name += "+sr";
+  }
+  return name;
+}
+
+std::string read_file_name(const Value& value) {
+  std::filesystem::path path = config::text(4096)(value);
+  if (!value.place().is_overlay()) path = std::filesystem::path(*value.place().source).parent_path() / path;
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+const Words<OutOfOrder>& loss_recovery_words() {
+  static const Words<OutOfOrder> words{{"go-back-n", OutOfOrder::kGoBackN},
+                                       {"selective-repeat", OutOfOrder::kSelectiveRepeat}};
+  return words;
+}
+
+const Words<OutOfOrder>& out_of_order_words() {
+  static const Words<OutOfOrder> words{{"go-back-n", OutOfOrder::kGoBackN},
+                                       {"selective-repeat", OutOfOrder::kSelectiveRepeat},
+                                       {"in-order-placement", OutOfOrder::kInOrderPlacement},
+                                       {"any-order-placement", OutOfOrder::kAnyOrderPlacement}};
+  return words;
+}
+
+const Words<Entropy>& entropy_words() {
+  static const Words<Entropy> words{
+      {"per-qp", Entropy::kPerQp}, {"per-packet", Entropy::kPerPacket}, {"none", Entropy::kNone}};
+  return words;
+}
+
+const Words<lb::Granularity>& granularity_words() {
+  static const Words<lb::Granularity> words{{"flow", lb::Granularity::kFlow}, {"packet", lb::Granularity::kPacket}};
+  return words;
+}
+
+const Words<lb::Choice>& choice_words() {
+  static const Words<lb::Choice> words{
+      {"hash", lb::Choice::kHash}, {"random", lb::Choice::kRandom}, {"round-robin", lb::Choice::kRoundRobin}};
+  return words;
+}
+
+namespace {
+
+config::OverlayOptions overlay_options() {
+  return {
+      .new_kind_drops_keys = true,
+      .default_kinds = {{"topology", std::string(kDefaultTopologyKind)}, {"workload", std::string(kDefaultJobKind)}}};
+}
+
+Scenario read(const Document& document) {
+  Scenario scenario;
+  const Map root = document.root().map(scenario_sections());
+  scenario.place = root.place().text();
+  scenario.topology = read_topology(root);
+  read_fabric(
+      root.section("fabric", {"link_layer", "scheduler", "buffer", "queue_limit", "convergence", "sample_interval"}),
+      scenario.switches);
+  read_hosts(root.section("hosts", {"mtu", "congestion_control", "loss_recovery", "out_of_order", "reorder_buffer",
+                                    "qps_per_connection", "entropy", "spray_ports", "ack_every", "window",
+                                    "retransmit_timeout", "start_jitter"}),
+             scenario);
+  scenario.workload = read_workload(root.at("workload"));
+  scenario.events = read_events(root.list("events", 0, kMaxEvents));
+  read_run(root.section("run", {"seed", "until", "threads", "window", "trigger_delay"}), scenario.run);
+  read_bench(root.section("bench", {"schemes", "workloads"}), scenario.bench);
+  return scenario;
+}
+
+void read_fabric(const Map& section, SwitchSettings& switches) {
+  section.optional("link_layer", "ethernet", one_of<std::string_view>({{"ethernet", "ethernet"}}));
+  switches.scheduler = section.optional("scheduler", lb::Scheduler(), read_scheduler);
+  section.optional("buffer", "unlimited", one_of<std::string_view>({{"unlimited", "unlimited"}}));
+  const Value limit = section.at("queue_limit");
+  if (!limit.is_missing() && !limit.is_word("unlimited")) {
+    constexpr std::string_view accepted = "unlimited, or a size such as 64KiB or 2MB, from 10kB to 1GB";
+    const auto bytes = config::parse_bytes(limit.scalar(accepted));
+    if (!bytes || *bytes < 10'000 || *bytes > 1'000'000'000) limit.refuse(accepted);
+    switches.queue_limit = *bytes;
+  }
+  switches.convergence = section.optional("convergence", switches.convergence, config::duration(0, kMaxDelay));
+  switches.sample_interval =
+      section.optional("sample_interval", switches.sample_interval, config::duration(kMicrosecond, kMaxDelay));
+}
+
+// A preset's name, or its two choices.
+lb::Scheduler read_scheduler(const Value& value) {
+  if (value.is_map()) {
+    const Map map = value.map({"granularity", "choice"});
+    const lb::Scheduler scheduler = {map.required("granularity", one_of(granularity_words())),
+                                     map.required("choice", one_of(choice_words()))};
+    for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
+      if (preset.scheduler == scheduler) return scheduler;
+    }
+    std::string accepted;
+    for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
+      accepted += fmt::format("{}{} × {}", accepted.empty() ? "" : ", ",
+                              word_for(granularity_words(), preset.scheduler.granularity),
+                              word_for(choice_words(), preset.scheduler.choice));
+    }
+    value.refuse_found(fmt::format("scheduler {} × {}", word_for(granularity_words(), scheduler.granularity),
+                                   word_for(choice_words(), scheduler.choice)),
+                       accepted);
+  }
+  std::vector<std::string_view> names;
+  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.push_back(preset.name);
+  const std::string accepted = config::listed(names) + ", or {granularity: …, choice: …}";
+  const auto scheduler = lb::scheduler_named(value.scalar(accepted));
+  if (!scheduler) value.refuse(accepted);
+  return *scheduler;
+}
+
+void read_hosts(const Map& section, Scenario& scenario) {
+  HostSettings& hosts = scenario.hosts;
+  hosts.mtu = section.optional("mtu", hosts.mtu, integer<uint32_t>(256, 4096));
+  section.optional("congestion_control", "none", one_of<std::string_view>({{"none", "none"}}));
+  scenario.loss_recovery = section.optional("loss_recovery", OutOfOrder::kGoBackN, one_of(loss_recovery_words()));
+  const Value order = section.at("out_of_order");
+  if (!order.is_missing()) {
+    Words<std::optional<OutOfOrder>> words{{"default", std::nullopt}};
+    for (const auto& [word, meaning] : out_of_order_words()) words.emplace_back(word, meaning);
+    scenario.out_of_order = one_of(words)(order);
+  }
+  hosts.reorder_bytes = section.optional("reorder_buffer", hosts.reorder_bytes, config::bytes(4096, 1'000'000'000'000));
+  hosts.qps_per_connection = section.optional("qps_per_connection", 1, integer<uint32_t>(1, 256));
+  hosts.entropy = section.optional("entropy", hosts.entropy, one_of(entropy_words()));
+  hosts.spray_ports = section.optional("spray_ports", hosts.spray_ports, [](const Value& value) {
+    const auto ports = config::parse_integer(value.scalar("a power of two from 2 to 16384"));
+    if (!ports || *ports < 2 || *ports > 16'384 || (*ports & (*ports - 1)) != 0) {
+      value.refuse("a power of two from 2 to 16384");
+    }
+    return static_cast<uint32_t>(*ports);
+  });
+  hosts.ack_every = section.optional("ack_every", hosts.ack_every, integer<uint32_t>(1, 1024));
+  const Value window = section.at("window");
+  if (!window.is_missing() && !window.is_word("unlimited")) {
+    const std::string accepted = fmt::format("unlimited, or a size such as 64KiB or 2MB, from {} (the mtu) to 1TB",
+                                             config::print_bytes(hosts.mtu));
+    const auto bytes = config::parse_bytes(window.scalar(accepted));
+    if (!bytes || *bytes < hosts.mtu || *bytes > 1'000'000'000'000) window.refuse(accepted);
+    hosts.window_bytes = *bytes;
+  }
+  hosts.retransmit_timeout =
+      section.optional("retransmit_timeout", hosts.retransmit_timeout, config::duration(kMicrosecond, 1000 * kSecond));
+  hosts.start_jitter = section.optional("start_jitter", hosts.start_jitter, config::boolean());
+}
+
+// A duration, or a word that stands for "what the lab would choose", which is 0.
+Duration read_duration_or(const Value& value, std::string_view word) {
+  if (value.is_missing() || value.is_word(word)) return 0;
+  const std::string accepted =
+      fmt::format("{}, or {}, up to {}", word, config::kDurationForms, config::print_duration(kMaxDelay));
+  const auto duration = config::parse_duration(value.scalar(accepted));
+  if (!duration || *duration == 0 || *duration > kMaxDelay) value.refuse(accepted);
+  return *duration;
+}
+
+void read_run(const Map& section, RunSettings& run) {
+  run.seed = section.optional("seed", run.seed, integer<uint64_t>(0, UINT64_MAX));
+  run.until = read_duration_or(section.at("until"), "done");
+  run.threads = section.optional("threads", 0U, [](const Value& value) {
+    if (value.is_word("auto")) return 0U;
+    const auto threads = config::parse_integer(value.scalar("auto, or a whole number from 1 to 1024"));
+    if (!threads || *threads < 1 || *threads > 1024) value.refuse("auto, or a whole number from 1 to 1024");
+    return static_cast<unsigned>(*threads);
+  });
+  run.window = read_duration_or(section.at("window"), "auto");
+  run.trigger_delay = read_duration_or(section.at("trigger_delay"), "auto");
+}
+
+void read_bench(const Map& section, BenchSpec& bench) {
+  if (section.has("schemes")) {
+    bench.schemes = config::list_of(config::text(64), 1, 64)(section.at("schemes"));
+  }
+  const Value workloads = section.at("workloads");
+  bench.workloads_place = workloads.place().text();
+  const auto entries = workloads.entries();
+  if (entries.size() > kMaxBenchWorkloads) {
+    workloads.refuse_found(fmt::format("{} workloads", entries.size()), fmt::format("up to {}", kMaxBenchWorkloads));
+  }
+  for (const auto& [key, value] : entries) {
+    bench.workloads.emplace_back(config::name_text(64)(key), read_workload(value));
+  }
+}
+
+}  // namespace
+}  // namespace heddle::lab

@@ -1,0 +1,75 @@
+// The effective scenario as JSON, in the words of a scenario.
+#include <fmt/format.h>
+
+#include "lab/scenario_parts.h"
+
+namespace heddle::lab {
+namespace {
+
+Json or_word(uint64_t value, std::string_view word, std::string (*print)(uint64_t)) {
+  return value == 0 ? std::string(word) : print(value);
+}
+
+Json scheduler_json(const lb::Scheduler& scheduler) {
+  const std::string_view name = lb::name_of(scheduler);
+  if (lb::scheduler_named(name)) return name;
+  return {{"granularity", word_for(granularity_words(), scheduler.granularity)},
+          {"choice", word_for(choice_words(), scheduler.choice)}};
+}
+
+Json fabric_json(const SwitchSettings& switches) {
+  const bool unlimited = switches.queue_limit == dataplane::EgressQueue::kUnlimited;
+  return {{"link_layer", "ethernet"},
+          {"scheduler", scheduler_json(switches.scheduler)},
+          {"buffer", "unlimited"},
+          {"queue_limit", unlimited ? "unlimited" : config::print_bytes(switches.queue_limit)},
+          {"convergence", config::print_duration(switches.convergence)},
+          {"sample_interval", config::print_duration(switches.sample_interval)}};
+}
+
+Json hosts_json(const Scenario& scenario) {
+  const HostSettings& hosts = scenario.hosts;
+  return {{"mtu", hosts.mtu},
+          {"congestion_control", "none"},
+          {"loss_recovery", word_for(loss_recovery_words(), scenario.loss_recovery)},
+          {"out_of_order", scenario.out_of_order ? word_for(out_of_order_words(), *scenario.out_of_order)
+                                                 : std::string_view("default")},
+          {"reorder_buffer", config::print_bytes(hosts.reorder_bytes)},
+          {"qps_per_connection", hosts.qps_per_connection},
+          {"entropy", word_for(entropy_words(), hosts.entropy)},
+          {"spray_ports", hosts.spray_ports},
+          {"ack_every", hosts.ack_every},
+          {"window", or_word(hosts.window_bytes, "unlimited", config::print_bytes)},
+          {"retransmit_timeout", config::print_duration(hosts.retransmit_timeout)},
+          {"start_jitter", hosts.start_jitter}};
+}
+
+Json run_json(const RunSettings& run) {
+  return {{"seed", run.seed},
+          {"until", or_word(run.until, "done", config::print_duration)},
+          {"threads", run.threads == 0 ? Json("auto") : Json(run.threads)},
+          {"window", or_word(run.window, "auto", config::print_duration)},
+          {"trigger_delay", or_word(run.trigger_delay, "auto", config::print_duration)}};
+}
+
+Json bench_json(const BenchSpec& bench) {
+  Json json = Json::object();
+  if (!bench.schemes.empty()) json["schemes"] = bench.schemes;
+  for (const auto& [name, workload] : bench.workloads) json["workloads"][name] = workload_json(workload);
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Scenario& scenario) {
+  Json json{{"topology", topology_json(scenario.topology)},
+            {"fabric", fabric_json(scenario.switches)},
+            {"hosts", hosts_json(scenario)},
+            {"workload", workload_json(scenario.workload)},
+            {"events", events_json(scenario.events)},
+            {"run", run_json(scenario.run)}};
+  if (Json bench = bench_json(scenario.bench); !bench.empty()) json["bench"] = std::move(bench);
+  return json;
+}
+
+}  // namespace heddle::lab
