@@ -12,13 +12,15 @@ class PacketSet {
  public:
   bool contains(uint64_t psn) const {
     if (psn < first_ || psn - first_ >= span()) return false;
-    return ((word(psn) >> (psn % 64)) & 1U) != 0;
+    return ((words_[(psn / 64) & mask_] >> (psn % 64)) & 1U) != 0;
   }
-  // `psn` is at or beyond the first.
+  // `psn` is at or beyond the first. Nothing happens if it is there already.
   void insert(uint64_t psn) {
     while (psn - first_ >= span()) grow();
-    words_[(psn / 64) & mask_] |= uint64_t{1} << (psn % 64);
-    ++count_;
+    uint64_t& word = words_[(psn / 64) & mask_];
+    const uint64_t bit = uint64_t{1} << (psn % 64);
+    count_ += (word & bit) == 0 ? 1 : 0;
+    word |= bit;
   }
   bool empty() const { return count_ == 0; }
 
@@ -41,7 +43,6 @@ class PacketSet {
  private:
   // A window of `span` starting at first_ never uses a word twice: one word is kept spare.
   uint64_t span() const { return words_.empty() ? 0 : (words_.size() - 1) * 64; }
-  uint64_t word(uint64_t psn) const { return words_[(psn / 64) & mask_]; }
   void grow() {
     std::vector<uint64_t> wider(words_.empty() ? 4 : words_.size() * 2);
     const uint64_t mask = wider.size() - 1;

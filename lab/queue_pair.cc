@@ -46,7 +46,7 @@ void SendQueue::go_back(uint64_t expected) {
 void SendQueue::repeat_gap(uint64_t expected, uint64_t got) {
   if (got < una_ || got >= highest_ || expected > got) return;
   acknowledged_.advance_to(una_);
-  if (!acknowledged_.contains(got)) acknowledged_.insert(got);
+  acknowledged_.insert(got);
   // Within one recovery every missing packet is repeated once (IRN: recovery ends when what had been sent at its
   // beginning is acknowledged).
   if (una_ >= recovery_end_) {
