@@ -34,10 +34,10 @@ uint64_t EgressScheduler::bytes() const {
 }
 
 unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now) {
-  if (idle()) return 0;
   const bool limited = !rate_.is_unlimited();
   if (limited) {
     if (before(now, wire_free_at_)) return 0;
+    // Also while there is nothing to send: after 106 days it would seem to lie ahead.
     wire_free_at_ = later_of(wire_free_at_, now - catch_up_);
   }
   unsigned n = 0;
@@ -79,7 +79,12 @@ inline unsigned EgressScheduler::pick_class() {
 
 unsigned EgressScheduler::next_by_deficit(uint8_t open) {
   const auto fits = [this](unsigned tc) { return deficit_[tc] >= meta_of(queues_[tc].front()).frame_bytes; };
-  if (in_turn_ && ((open >> turn_) & 1U) != 0 && fits(turn_)) return turn_;
+  if (in_turn_) {
+    const bool paused = ((open >> turn_) & 1U) == 0;
+    if (!paused && fits(turn_)) return turn_;
+    // Else a class that PFC pauses turn after turn would save up what it could not send, then shut out the others.
+    if (paused) deficit_[turn_] = 0;
+  }
   for (;;) {  // ends: a quantum exceeds every frame, and some class is open
     do turn_ = static_cast<uint8_t>((turn_ + 1U) % kTrafficClasses);
     while (((open >> turn_) & 1U) == 0);
