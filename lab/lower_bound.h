@@ -18,10 +18,10 @@
 // wire(m) = bytes + packets × (headers + overhead), packets = ceil(bytes / payload per packet): data alone, as if ACKs
 // took no room.
 //
-// Chain and load hold for every schedule. The phase rule holds where every phase loads the fabric's bottleneck alike, as
-// these collectives do on one switch, without over-subscription, or with ranks in order; where different leaves are short
-// of capacity in different phases, ranks may get ahead of others and beat it. (Chunks that do not divide: by the time of
-// one byte per phase.)
+// Chain and load hold for every schedule. The phase rule holds where every phase loads the fabric's bottleneck alike,
+// as these collectives do on one switch, without over-subscription, or with ranks in order; where different leaves are
+// short of capacity in different phases, ranks may get ahead of others and beat it. (Chunks that do not divide: by the
+// time of one byte per phase.)
 #pragma once
 
 #include <string>
