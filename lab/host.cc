@@ -23,7 +23,12 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
       writer_(settings.id, settings.first_switch),
       random_(settings.seed, settings.id),
       window_packets_(
-          settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)) {}
+          settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)) {
+  // A sender that has used up its window asks for an ACK (AckReq in the BTH): it would wait for ever otherwise.
+  if (window_packets_ != 0) {
+    settings_.nic.ack_every = static_cast<uint32_t>(std::min<uint64_t>(settings_.nic.ack_every, window_packets_));
+  }
+}
 
 void Host::run(const Window& window) {
   in_.collect(window.parity);
@@ -130,7 +135,7 @@ void Host::receive_ack(Packet* packet, Time now) {
 
 void Host::depart(const Window& window, Time now) {
   Packet* packet = control_head_ != control_.size() ? next_control(*window.packets) : next_data(*window.packets, now);
-  send(packet, now, window);
+  if (packet != nullptr) send(packet, now, window);
 }
 
 Packet* Host::next_control(PacketArena::Cache& packets) {
@@ -151,8 +156,15 @@ Packet* Host::next_control(PacketArena::Cache& packets) {
   return packet;
 }
 
+// Of the queue whose turn it is; null if none has a packet any more: while a queue waited to repeat something, an ACK
+// may have said that there is no need.
 Packet* Host::next_data(PacketArena::Cache& packets, Time now) {
-  const uint32_t index = turns_.pop();
+  uint32_t index = turns_.pop();
+  while (!send_queues_[index].has_packet(window_packets_)) {
+    send_queues_[index].listed = false;
+    if (turns_.empty()) return nullptr;
+    index = turns_.pop();
+  }
   SendQueue& queue = send_queues_[index];
   const SendPacket next = queue.take(settings_.nic.mtu);
   Packet* packet = packets.take();

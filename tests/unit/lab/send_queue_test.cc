@@ -143,7 +143,7 @@ struct Cut {
   std::vector<net::Opcode> opcodes;
 };
 
-// IBTA 9.7.2 table 35 and 9.7.3.2: all packets but the last are full, and each says where in the message it stands.
+// All packets but the last are full, and each says where in its message it stands.
 TEST(SendQueue, CutsMessagesIntoPackets) {
   using enum net::Opcode;
   const std::vector<Cut> cuts{
