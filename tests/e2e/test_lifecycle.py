@@ -27,7 +27,7 @@ ONE_ROUTE = 'routes:\n  - {prefix: 198.51.100.0/24, via: {port: b, mac: "02:00:0
 def end_under_load(scene, number):
     hosts = TwoHosts(scene, addresses=False)
     ports = 'ports:\n' + af_packet('a', 0, 'veth-a', ROUTER_A) + af_packet('b', 1, 'veth-b', ROUTER_B)
-    hosts.with_veth(switch_section(max_routes=100_000) + ports + TWO_SUBNETS)  # the default: tables of full size
+    hosts.with_veth(switch_section(max_routes=100_000) + ports + TWO_SUBNETS)  # tables of full size
     sender, receiver = hosts.a.port('eth0'), hosts.b.port('eth0')
     templates = [frames.roce(IP_A, IP_B, qp=0x100 + qp, size=200, **A_TO_B) for qp in range(8)]
     with Stream(sender, templates) as stream:
@@ -79,12 +79,12 @@ def test_ends_by_itself(scene):
 
 
 def test_signal_during_start(scene):
-    """SIGTERM while the switch still starts ends it with exit code 0, at the latest 2 s after it would have been ready."""
+    """SIGTERM while the switch still starts ends it, with exit code 0 once its handler is in place."""
     for delay in (0.05, 0.2, 0.5):
         switch = Switch(scene, switch_section() + NULL_PORTS + ONE_ROUTE, name=f'early{delay}', wait=False)
         time.sleep(delay)
         switch.process.signal(signal.SIGTERM)
-        code = switch.process.wait(5)
+        code = switch.process.wait(20)
         # Before the handler is in place the signal simply ends the process, as with any program.
         check(code in (0, -signal.SIGTERM), f'{delay} s after its start, SIGTERM ended it with {code}')
 

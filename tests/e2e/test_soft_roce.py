@@ -5,7 +5,7 @@ or the machine's shows there.
 """
 import os
 
-from harness import check, limit
+from harness import check, limit, need_root
 from hosts import JUMBO_MTU, ROUTER_A, ROUTER_B, TWO_SUBNETS, af_packet, switch_section
 from soft_roce.guests import Guests, image, steps_of
 from switch import Switch
@@ -29,6 +29,7 @@ def route_by_kernel(namespace):
 
 def run_job(scene, job, mtu):
     """Runs a job between the guests and checks exit codes and counters (perftest's bandwidths prove nothing)."""
+    need_root()
     image(scene.cache)
     middle = scene.namespace('sw')
     guests = Guests(scene, middle)
