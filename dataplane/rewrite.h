@@ -36,7 +36,8 @@ inline void rewrite(Packet* packet) {
   uint8_t* ip = frame_of(packet) + meta.l3_offset;
   decrement_ttl(ip, meta.l3);
   const bool tagged = meta.rewrite.vlan_id != 0;
-  if (tagged || meta.l3_offset != sizeof(net::EthernetHeader)) {
+  // A tag that the driver took out of the frame lives on in the mbuf, and a ring hands that to the next switch.
+  if (tagged || meta.l3_offset != sizeof(net::EthernetHeader) || meta.vlan_tci != 0) {
     const auto now_bytes = static_cast<int>(ethernet_bytes(meta.rewrite));
     const int shift = static_cast<int>(meta.l3_offset) - now_bytes;  // < 0: the header grows into the headroom
     packet->data_off = static_cast<uint16_t>(packet->data_off + shift);
