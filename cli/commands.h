@@ -9,5 +9,8 @@ namespace heddle::cli {
 void add_run(CLI::App& app);
 void add_check(CLI::App& app);
 void add_show(CLI::App& app);
+void add_top(CLI::App& app);
+void add_lab(CLI::App& app);
+void add_bench(CLI::App& app);
 
 }  // namespace heddle::cli

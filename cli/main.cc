@@ -8,14 +8,30 @@
 
 namespace {
 
+// What is wrong with the command line, in one line.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  if (argc < 2) return "no command; see heddle --help";
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string accepted;
+  for (const CLI::App* command : commands) {
+    const std::string& name = command->get_name();
+    if (command->parsed()) return fmt::format("{}; see heddle {} --help", error.what(), name);
+    accepted += (accepted.empty() ? "" : ", ") + name;
+  }
+  return fmt::format("found '{}'; accepted: a command ({}), --help or --version", argv[1], accepted);
+}
+
 int run(int argc, char** argv) {
-  CLI::App app{"heddle: a user-space switch and fabric lab for RoCEv2 (RDMA) networks"};
+  CLI::App app{"heddle: a user-space switch and fabric lab for RoCEv2 (RDMA) networks", "heddle"};
   app.set_version_flag("--version", "heddle " HEDDLE_VERSION);
   app.require_subcommand(1);
   app.footer("heddle COMMAND --help shows a command's options and an example.");
   heddle::cli::add_run(app);
   heddle::cli::add_check(app);
   heddle::cli::add_show(app);
+  heddle::cli::add_top(app);
+  heddle::cli::add_lab(app);
+  heddle::cli::add_bench(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
@@ -23,7 +39,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "heddle: {}; see heddle --help\n", error.what());
+    fmt::print(stderr, "heddle: {}\n", explain(app, error, argc, argv));
     return static_cast<int>(heddle::Error::Kind::kBadInput);
   }
   return 0;

@@ -3,14 +3,11 @@
 #include <fstream>
 #include <optional>
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/signals.h"
 #include "cli/tables.h"
-#include "config/units.h"
+#include "control/preflight.h"
 #include "control/running_switch.h"
 #include "control/server.h"
 #include "control/switch_config.h"
@@ -32,38 +29,6 @@ struct Options {
   std::string until_idle;
   bool quiet = false;
 };
-
-// SIGINT and SIGTERM as something to wait for. Blocked before any thread starts, so that all inherit it.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    fd_ = signalfd(-1, &set, SFD_CLOEXEC);
-  }
-  ~Signals() { close(fd_); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  // True if one came within `time`.
-  bool wait(milliseconds time) const {
-    pollfd event{fd_, POLLIN, 0};
-    return poll(&event, 1, static_cast<int>(time.count())) > 0;
-  }
-
- private:
-  int fd_;
-};
-
-std::optional<milliseconds> duration_option(const std::string& name, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto duration = config::parse_duration(text);
-  if (!duration) throw_bad_input("{}: found '{}'; accepted: a time such as 5s or 500ms", name, text);
-  return milliseconds(*duration / kMillisecond);
-}
 
 // Returns when a signal came, the time is over, or nothing has arrived for long enough.
 void wait_for_end(const Signals& signals, control::RunningSwitch& running, const Options& options) {
@@ -108,6 +73,7 @@ void run(const Options& options) {
   duration_option("--for", options.run_for);
   duration_option("--until-idle", options.until_idle);
   for (const std::string& warning : config.warnings) fmt::print(stderr, "heddle: warning: {}\n", warning);
+  control::check_machine(config);
   const Signals signals;
   control::RunningSwitch running(config, [&](const std::string& line) {
     if (!options.quiet) fmt::print(stderr, "heddle: {}\n", line);

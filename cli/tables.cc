@@ -2,36 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include <fmt/format.h>
 
 namespace heddle::cli {
 
 namespace {
-
-using Row = std::vector<std::string>;
-
-// Columns as wide as their widest cell; the first is left-aligned, the rest too unless they look like numbers.
-std::string render(const std::vector<Row>& rows) {
-  std::vector<size_t> width;
-  for (const Row& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool number = !row[i].empty() && (std::isdigit(static_cast<unsigned char>(row[i][0])) != 0) &&
-                          row[i].find(':') == std::string::npos && row[i].find('/') == std::string::npos;
-      line += number ? fmt::format("{:>{}}  ", row[i], width[i]) : fmt::format("{:<{}}  ", row[i], width[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
-}
 
 std::string text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -100,12 +76,32 @@ std::vector<Row> drops_rows(const Json& view) {
 
 }  // namespace
 
+std::string text_table(const std::vector<Row>& rows) {
+  std::vector<size_t> width;
+  for (const Row& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool number = !row[i].empty() && (std::isdigit(static_cast<unsigned char>(row[i][0])) != 0) &&
+                          row[i].find(':') == std::string::npos && row[i].find('/') == std::string::npos;
+      line += number ? fmt::format("{:>{}}  ", row[i], width[i]) : fmt::format("{:<{}}  ", row[i], width[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
 std::string table_of(const std::string& what, const Json& view) {
-  if (what == "queues") return render(queues_rows(view));
-  if (what == "routes") return render(routes_rows(view));
-  if (what == "paths") return render(paths_rows(view));
-  if (what == "drops") return render(drops_rows(view));
-  return render(ports_rows(view));
+  if (what == "queues") return text_table(queues_rows(view));
+  if (what == "routes") return text_table(routes_rows(view));
+  if (what == "paths") return text_table(paths_rows(view));
+  if (what == "drops") return text_table(drops_rows(view));
+  return text_table(ports_rows(view));
 }
 
 std::string short_number(double value) {

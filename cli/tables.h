@@ -2,12 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace heddle::cli {
 
 using Json = nlohmann::ordered_json;
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell; cells that look like numbers are right-aligned.
+std::string text_table(const std::vector<Row>& rows);
 
 // The view `what` (ports, queues, routes, paths, drops) as a table with a header line.
 std::string table_of(const std::string& what, const Json& view);

@@ -11,6 +11,19 @@
 
 namespace heddle::control {
 
+namespace {
+
+// What one pool element takes. Without hugepages a mempool takes the pages for scattered and lays no element across the
+// edge of one (rte_mempool_op_calc_mem_size_helper): of 2,500 bytes one fits a page, of 4,500 each takes two.
+uint64_t bytes_in_pool(uint64_t element, MemoryMode mode) {
+  constexpr uint64_t kPage = 4096;
+  if (mode == MemoryMode::kHugepages) return element;
+  if (element > kPage) return (element + kPage - 1) / kPage * kPage;
+  return kPage / (kPage / element);
+}
+
+}  // namespace
+
 MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDemand>& ports) {
   MemoryBudget budget;
   const unsigned workers = config.workers;
@@ -30,7 +43,7 @@ MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDeman
 
   const uint64_t element = sizeof(rte_mbuf) + kPrivateBytes + budget.buffer_bytes + sizeof(rte_mempool_objhdr) +
                            2 * RTE_CACHE_LINE_SIZE;  // header, trailer, rounding
-  budget.pool_bytes = budget.packets * (element + sizeof(void*) * 2) + (8U << 20U);
+  budget.pool_bytes = budget.packets * (bytes_in_pool(element, config.memory) + sizeof(void*) * 2) + (8U << 20U);
   budget.fib_bytes = 2 * dataplane::Fib::memory_bytes(config.max_routes);
   return budget;
 }

@@ -1,0 +1,158 @@
+#include "cli/lab_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/signals.h"
+#include "lab/build_topology.h"
+#include "lab/experiment.h"
+#include "lab/report.h"
+#include "net/error.h"
+
+namespace heddle::cli {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> overlays_of(const LabOptions& options);
+Json results_json(const LabRun& run);
+void write_flows(const LabRun& run, const std::string& path);
+std::ofstream open_output(const std::string& path);
+
+// One line on standard error, rewritten in place, if that is a terminal.
+class ProgressLine {
+ public:
+  void show(const lab::BenchProgress& progress) {
+    const auto now = SteadyClock::now();
+    if (isatty(STDERR_FILENO) == 0 || now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    fmt::print(stderr, "\r\x1b[K{}", text(progress, std::chrono::duration<double>(now - began_).count()));
+    std::fflush(stderr);
+    visible_ = true;
+  }
+  void clear() {
+    if (visible_) fmt::print(stderr, "\r\x1b[K");
+    visible_ = false;
+  }
+
+ private:
+  static std::string text(const lab::BenchProgress& progress, double elapsed_s) {
+    std::string line = fmt::format("{:.0f} % done", progress.share * 100);
+    if (progress.runs > 1) line = fmt::format("{} of {} runs, ", progress.done, progress.runs) + line;
+    if (progress.share > 0.005) {
+      const double left_s = elapsed_s * (1 - progress.share) / progress.share;
+      line += fmt::format(", about {}:{:02} left", static_cast<int>(left_s) / 60, static_cast<int>(left_s) % 60);
+    }
+    return line + "  (Ctrl-C: stop and show what there is)";
+  }
+
+  SteadyClock::time_point began_ = SteadyClock::now();
+  SteadyClock::time_point shown_;
+  bool visible_ = false;
+};
+
+}  // namespace
+
+void add_lab_options(CLI::App& command, LabOptions& options) {
+  command.add_option("--set", options.set, "Override one key: section.key=value")->allow_extra_args(false);
+  command
+      .add_option("--sweep", options.sweep, "Run for each value: section.key=value,value,… (several: all combinations)")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options.seed, "As --set run.seed=N");
+  command.add_option("--threads", options.threads, "As --set run.threads=N");
+  command.add_option("--json", options.json, "Results as JSON into FILE (- or nothing: standard output)")
+      ->expected(0, 1)
+      ->default_str("-");
+  command.add_option("--flows", options.flows, "Every flow's times as CSV into this file");
+}
+
+LabRun run_lab(const LabOptions& options, bool compare) {
+  const Signals signals;
+  std::vector<lab::SweepAxis> axes;
+  for (const std::string& text : options.sweep) axes.push_back(lab::parse_sweep(text));
+  LabRun run;
+  run.runs = lab::plan_bench(options.scenario, overlays_of(options), axes, compare);
+
+  lab::BenchOptions bench;
+  bench.flows = !options.flows.empty();
+  for (const std::string& capture : options.captures) {
+    if (run.runs.size() > 1) throw_bad_input("--capture: found several runs; accepted: one run, without --sweep");
+    bench.captures.push_back(lab::parse_capture(lab::build_topology(run.runs.front().scenario.topology), capture));
+  }
+  ProgressLine line;
+  bench.on_progress = [&](const lab::BenchProgress& progress) {
+    line.show(progress);
+    run.interrupted = run.interrupted || signals.wait(std::chrono::milliseconds(0));
+    return !run.interrupted;
+  };
+  run.outcomes = lab::run_bench(run.runs, bench);
+  line.clear();
+
+  if (!options.flows.empty()) write_flows(run, options.flows);
+  if (options.json) {
+    const std::string text = results_json(run).dump(2) + "\n";
+    if (*options.json == "-") {
+      fmt::print("{}", text);
+      run.print = false;
+    } else {
+      std::ofstream file = open_output(*options.json);
+      file << text;
+      if (!file.flush()) throw_failed("cannot write {}", *options.json);
+    }
+  }
+  return run;
+}
+
+std::vector<Json> LabRun::results() const {
+  std::vector<Json> results;
+  for (const lab::BenchOutcome& outcome : outcomes) {
+    if (!outcome.result.is_null()) results.push_back(outcome.result);
+  }
+  return results;
+}
+
+void throw_if_unfinished(const LabRun& run) {
+  std::exception_ptr first;
+  for (const lab::BenchOutcome& outcome : run.outcomes) {
+    if (outcome.failure && !first) first = outcome.failure;
+  }
+  if (first) std::rethrow_exception(first);
+  if (run.interrupted) throw_failed("interrupted; the results are partial");
+}
+
+namespace {
+
+std::vector<std::string> overlays_of(const LabOptions& options) {
+  std::vector<std::string> overlays = options.set;
+  if (options.seed) overlays.push_back(fmt::format("run.seed={}", *options.seed));
+  if (options.threads) overlays.push_back(fmt::format("run.threads={}", *options.threads));
+  return overlays;
+}
+
+// One run: its result. Several: a list of those that began.
+Json results_json(const LabRun& run) {
+  if (run.outcomes.size() == 1) return run.outcomes.front().result;
+  return {{"version", HEDDLE_VERSION}, {"runs", run.runs.size()}, {"results", run.results()}};
+}
+
+void write_flows(const LabRun& run, const std::string& path) {
+  std::ofstream file = open_output(path);
+  file << lab::flows_csv_header() << '\n';
+  for (const lab::BenchOutcome& outcome : run.outcomes) file << outcome.flows;
+  if (!file.flush()) throw_failed("cannot write {}", path);
+}
+
+std::ofstream open_output(const std::string& path) {
+  std::ofstream file(path);
+  if (!file) throw_failed("cannot write {}", path);
+  return file;
+}
+
+}  // namespace
+}  // namespace heddle::cli

@@ -1,0 +1,251 @@
+#include "cli/lab_view.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/tables.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Three or more significant digits, without a forest of decimals: 1234, 123.4, 12.34, 0.1234.
+std::string number(double value) {
+  const double size = std::abs(value);
+  if (size >= 10'000) return short_number(value);
+  return size >= 1000 ? fmt::format("{:.0f}", value)
+         : size >= 10 ? fmt::format("{:.1f}", value)
+                      : fmt::format("{:.2f}", value);
+}
+std::string text(const Json& value, std::string_view absent = "-") {
+  if (value.is_null()) return std::string(absent);
+  return value.is_string() ? value.get<std::string>() : number(value.get<double>());
+}
+std::string share(const Json& value) { return value.is_null() ? "-" : fmt::format("{:.3f}", value.get<double>()); }
+
+std::string drops_text(const Json& drops) {
+  std::string all;
+  for (const auto& [reason, count] : drops.items()) {
+    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", count.get<uint64_t>(), reason);
+  }
+  return all.empty() ? "none" : all;
+}
+
+uint64_t sum_of(const Json& counts) {
+  uint64_t sum = 0;
+  for (const auto& [reason, count] : counts.items()) sum += count.get<uint64_t>();
+  return sum;
+}
+
+bool complete(const Json& result) { return result.at("completed") == result.at("flows"); }
+
+std::string speed_text(const Json& result) {
+  return fmt::format("{} packet-hops in {:.2f} s: {}/s with {} thread{}, {:.0f} MiB", text(result.at("packet_hops")),
+                     result.at("wall_s").get<double>(), text(result.at("hops_per_s")),
+                     result.at("threads").get<unsigned>(), result.at("threads") == 1 ? "" : "s",
+                     result.at("peak_rss_mib").get<double>());
+}
+
+// --- one run
+
+std::string makespan_line(const Json& result) {
+  const std::string bound =
+      fmt::format("lower bound {} us ({})", text(result.at("lower_bound_us")), text(result.at("lower_bound_by")));
+  if (!complete(result)) {
+    return fmt::format("not reached by {} us ({}); {}", text(result.at("ended_at_us")), text(result.at("ended")),
+                       bound);
+  }
+  return fmt::format("{} us, efficiency {}; {}", text(result.at("makespan_us")), share(result.at("efficiency")), bound);
+}
+
+std::string spread_line(const Json& values, std::initializer_list<const char*> which, std::string_view unit) {
+  if (values.is_null()) return "-";
+  std::string line;
+  for (const char* name : which) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, text(values.at(name)));
+  return line + std::string(unit);
+}
+
+}  // namespace
+
+std::string lab_page(const Json& result) {
+  std::string page;
+  const auto line = [&page](std::string_view topic, const std::string& what) {
+    page += fmt::format("{:<13}{}\n", topic, what);
+  };
+  const Json& order = result.at("out_of_order");
+  line("scheme", fmt::format("{}, seed {}", text(result.at("scheme")), result.at("seed").get<uint64_t>()));
+  line("flows",
+       fmt::format("{} of {} completed", result.at("completed").get<uint64_t>(), result.at("flows").get<uint64_t>()));
+  line("makespan", makespan_line(result));
+  line("flow time", spread_line(result.at("fct_us"), {"min", "mean", "p50", "p99", "max"}, " us"));
+  line("slowdown", spread_line(result.at("slowdown"), {"mean", "p50", "p99"}, ""));
+  line("utilization",
+       fmt::format("{}; goodput {} Gbit/s", share(result.at("utilization")), text(result.at("goodput_gbps"))));
+  line("drops", drops_text(result.at("drops")));
+  line("order",
+       fmt::format("{} packets out of order, by up to {}", text(order.at("packets")), text(order.at("max_degree"))));
+  line("resent", fmt::format("{} packets; {} NAKs, {} time-outs, {} duplicates", text(result.at("retransmitted")),
+                             text(result.at("naks")), text(result.at("timeouts")), text(result.at("duplicates"))));
+  if (!result.at("uplink_imbalance").is_null()) {
+    line("uplinks", fmt::format("imbalance {}", spread_line(result.at("uplink_imbalance"), {"mean", "p99"}, "")));
+  }
+  if (const Json& link = result.at("busiest_link"); !link.is_null()) {
+    line("busiest link", fmt::format("{} from {}: {} packets, busy for {} us", text(link.at("link")),
+                                     text(link.at("from")), text(link.at("packets")), text(link.at("busy_us"))));
+  }
+  line("queues", fmt::format("longest {} bytes", text(result.at("peak_queue_bytes"))));
+  if (result.at("jobs").size() > 1) {
+    for (const Json& job : result.at("jobs")) {
+      line(fmt::format("job {}", text(job.at("name"))),
+           fmt::format("{} us, lower bound {} us, efficiency {}", text(job.at("makespan_us")),
+                       text(job.at("lower_bound_us")), share(job.at("efficiency"))));
+    }
+  }
+  for (const Json& note : result.at("notes")) line("note", text(note));
+  line("speed", speed_text(result));
+  return page;
+}
+
+// --- several runs
+
+namespace {
+
+enum class Better { kNeither, kLow, kHigh };
+
+struct Column {
+  std::string_view title;
+  Better better;
+  // The number that is compared; nothing if the row has none.
+  std::function<std::optional<double>(const Json&)> value;
+  std::function<std::string(const Json&)> cell;
+  std::string_view ideal;  // "bound": the lower bound
+};
+
+std::optional<double> at(const Json& result, const char* field, const char* part) {
+  const Json& value = result.at(field);
+  const Json& inner = part == nullptr || value.is_null() ? value : value.at(part);
+  return inner.is_null() ? std::nullopt : std::optional<double>(inner.get<double>());
+}
+
+std::string makespan_cell(const Json& result) {
+  if (complete(result)) return text(result.at("makespan_us"));
+  return fmt::format(">{} ({}/{})", text(result.at("ended_at_us")), result.at("completed").get<uint64_t>(),
+                     result.at("flows").get<uint64_t>());
+}
+
+Column column(std::string_view title, Better better, const char* field, const char* part, std::string_view ideal = "") {
+  const auto value = [=](const Json& result) { return at(result, field, part); };
+  const auto cell = [=](const Json& result) {
+    const auto v = value(result);
+    return v ? number(*v) : std::string("-");
+  };
+  return {title, better, value, cell, ideal};
+}
+
+const std::vector<Column>& columns() {
+  const auto drops = [](const Json& result) -> std::optional<double> {
+    return static_cast<double>(sum_of(result.at("drops")));
+  };
+  static const std::vector<Column> all{
+      {"makespan us", Better::kLow, [](const Json& r) { return at(r, "makespan_us", nullptr); }, makespan_cell,
+       "bound"},
+      {"efficiency", Better::kHigh, [](const Json& r) { return at(r, "efficiency", nullptr); },
+       [](const Json& r) { return share(r.at("efficiency")); }, "1.000"},
+      {"utilization", Better::kHigh, [](const Json& r) { return at(r, "utilization", nullptr); },
+       [](const Json& r) { return share(r.at("utilization")); }, "1.000"},
+      column("FCT mean us", Better::kLow, "fct_us", "mean"),
+      column("FCT p99 us", Better::kLow, "fct_us", "p99"),
+      column("slowdown p99", Better::kLow, "slowdown", "p99", "1.00"),
+      column("imbalance", Better::kLow, "uplink_imbalance", "mean", "0.00"),
+      column("out of order", Better::kNeither, "out_of_order", "packets"),
+      column("by up to", Better::kNeither, "out_of_order", "max_degree"),
+      column("resent", Better::kNeither, "retransmitted", nullptr),
+      {"drops", Better::kNeither, drops, [drops](const Json& r) { return number(*drops(r)); }, ""},
+      {"hops/s", Better::kNeither, [](const Json& r) { return at(r, "hops_per_s", nullptr); },
+       [](const Json& r) { return text(r.at("hops_per_s")); }, ""},
+  };
+  return all;
+}
+
+// The best value of a column among rows that completed all flows; nothing where all are the same.
+std::optional<double> best_of(const Column& column, const std::vector<const Json*>& rows) {
+  std::optional<double> best;
+  std::optional<double> worst;
+  for (const Json* row : rows) {
+    const auto value = column.value(*row);
+    if (column.better == Better::kNeither || !value || !complete(*row)) continue;
+    if (!best || (column.better == Better::kLow ? *value < *best : *value > *best)) best = value;
+    if (!worst || (column.better == Better::kLow ? *value > *worst : *value < *worst)) worst = value;
+  }
+  return best == worst ? std::nullopt : best;
+}
+
+std::string table(const std::vector<const Json*>& rows, bool terminal) {
+  std::vector<Row> cells;
+  std::vector<std::vector<bool>> best(rows.size() + 2);
+  cells.push_back({"scheme"});
+  cells.push_back({"(ideal)"});
+  for (const Json* row : rows) cells.push_back({text(row->at("scheme"))});
+  for (const Column& column : columns()) {
+    cells[0].emplace_back(column.title);
+    cells[1].push_back(column.ideal == "bound" ? text(rows.front()->at("lower_bound_us")) : std::string(column.ideal));
+    const auto best_value = best_of(column, rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto value = column.value(*rows[i]);
+      const bool is_best = best_value && value && complete(*rows[i]) && *value == *best_value;
+      cells[i + 2].push_back(column.cell(*rows[i]) + (is_best ? "*" : " "));
+    }
+    for (size_t i : {0, 1}) cells[i].back() += " ";
+  }
+  std::vector<size_t> width(columns().size() + 1);
+  for (const Row& row : cells) {
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : cells) {
+    std::string line = fmt::format("  {:<{}}", row[0], width[0]);
+    for (size_t i = 1; i < row.size(); ++i) {
+      const std::string cell = fmt::format("  {:>{}}", row[i], width[i]);
+      line += terminal && row[i].ends_with('*') ? "\x1b[1m" + cell + "\x1b[0m" : cell;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string sweep_text(const Json& result) {
+  std::string all;
+  if (!result.contains("sweep")) return all;
+  for (const auto& [key, value] : result.at("sweep").items()) all += fmt::format(", {}={}", key, text(value));
+  return all;
+}
+
+std::string title(const Json& result) {
+  return fmt::format("{}{}: {} flows, lower bound {} us ({}), seed {}\n", text(result.at("workload")),
+                     sweep_text(result), result.at("flows").get<uint64_t>(), text(result.at("lower_bound_us")),
+                     text(result.at("lower_bound_by")), result.at("seed").get<uint64_t>());
+}
+
+}  // namespace
+
+std::string lab_tables(const std::vector<Json>& results, bool terminal) {
+  std::string out;
+  for (size_t begin = 0; begin < results.size();) {
+    const std::string heading = text(results[begin].at("workload")) + sweep_text(results[begin]);
+    std::vector<const Json*> rows;
+    size_t end = begin;
+    for (; end < results.size() && text(results[end].at("workload")) + sweep_text(results[end]) == heading; ++end) {
+      rows.push_back(&results[end]);
+    }
+    out += (out.empty() ? "" : "\n") + title(results[begin]) + table(rows, terminal);
+    begin = end;
+  }
+  return out.empty() ? "nothing was run\n" : out + "\n* best.  >T (m/n): by T us only m of n flows were completed.\n";
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,57 @@
+// The shipped scenarios: all load, can be built, and are what their names say.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lab/bench.h"
+#include "lab/experiment.h"
+#include "lab/scenario.h"
+
+namespace heddle::lab {
+namespace {
+
+struct Example {
+  const char* name;
+  uint32_t hosts;
+  uint64_t flows;
+  double lower_bound_us;
+};
+
+// Lower bounds: payload of the busiest host at 100 Gbit/s with 82 bytes of headers and gaps per 4096, and the way.
+class Examples : public testing::TestWithParam<Example> {};
+
+TEST_P(Examples, LoadAndBuild) {
+  const std::string path = std::string("examples/lab/") + GetParam().name + ".yaml";
+  const Experiment experiment = prepare(load_scenario(path));
+  EXPECT_EQ(experiment.topology.host_count, GetParam().hosts);
+  EXPECT_EQ(size_of(experiment.workload).messages, GetParam().flows);
+  EXPECT_NEAR(to_microseconds(experiment.bound.makespan), GetParam().lower_bound_us, 0.005 * GetParam().lower_bound_us);
+  EXPECT_FALSE(plan_bench(path, {}, {}, true).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shipped, Examples,
+    testing::Values(Example{"single-flow", 2, 1, 165.6}, Example{"bidirectional", 2, 2, 165.6},
+                    Example{"incast-15", 16, 15, 15 * 163.2 + 2.3}, Example{"permutation-432", 432, 432, 170.8},
+                    Example{"permutation-1024", 1024, 1024, 170.8}, Example{"permutation-16000", 16000, 16000, 170.8},
+                    Example{"all-reduce-128", 128, 254 * 128, 254.0 * (31 * 0.33424 + 5)},
+                    Example{"all-to-all-64", 64, 64 * 63, 63 * 20.9 + 2.3}, Example{"default", 128, 128, 170.8}),
+    [](const auto& example) {
+      std::string name = example.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST(Examples, AreAllTested) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("examples/lab")) {
+    files += entry.path().extension() == ".yaml" ? 1 : 0;
+  }
+  EXPECT_GE(files, 9U);
+}
+
+}  // namespace
+}  // namespace heddle::lab
