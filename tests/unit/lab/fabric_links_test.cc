@@ -158,10 +158,8 @@ TEST(FabricLinks, NothingIsLostOnceRoutingHasConverged) {
     EXPECT_EQ(lost_until(150 * kMicrosecond), lost(whole));
     for (MessageId m = 0; m < workload.messages.size(); ++m) {
       if (workload.messages[m].start < 150 * kMicrosecond) continue;
-      // No loss of its own; an earlier one on its queue pair may hold it up.
-      const bool alone = support::completion_of(whole.messages[m]) < 30 * kMicrosecond;
-      const bool behind_a_loss = support::completion_of(whole.messages[m]) < 500 * kMicrosecond;
-      EXPECT_TRUE(alone || behind_a_loss);
+      // Without a loss of its own; at most it waits for the repetition of an earlier one on its queue pair.
+      EXPECT_LT(support::completion_of(whole.messages[m]), 450 * kMicrosecond);
     }
   }
 }
