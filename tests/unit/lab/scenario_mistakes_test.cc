@@ -60,7 +60,7 @@ TEST(ScenarioMistakes, Topology) {
        "found delay '0ns'; accepted: a duration such as 250ns, 1.5ms or 1s, from 1ns to 1s"},
       {"a link that loses all", "topology: {link: {loss: 100%}}\n", 1,
        "found loss '100%'; accepted: a share from 0 to below 1 such as 0.1% or 0.001"},
-      {"hosts that do not fit the leaves", "topology:\n  hosts: 100\n", 1,
+      {"hosts that do not fit the leaves", "topology:\n  hosts: 100\n", 2,
        "leaf-spine: 100 hosts do not spread evenly over 8 leaves; accepted: a multiple of 8"},
       {"three that contradict each other",
        "fabric: {}\ntopology: {spines: 4, uplink: {rate: 100G}, oversubscription: 1}\n", 2,
