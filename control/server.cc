@@ -1,5 +1,7 @@
 #include "control/server.h"
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -139,6 +141,7 @@ struct Server::State {
   std::string path;
   httplib::Server http{};
   std::thread thread{};
+  std::atomic<bool> ended{false};
 
   void install_handlers();
 
@@ -203,11 +206,15 @@ Server::Server(RunningSwitch& running, const std::string& path) : state_(new Sta
   const bool bound = http.bind_to_port(path, 80);
   umask(before);
   if (!bound) throw_failed("cannot listen at control socket {}", path);
-  state_->thread = std::thread([this] { state_->http.listen_after_bind(); });
+  state_->thread = std::thread([this] {
+    state_->http.listen_after_bind();
+    state_->ended = true;
+  });
+  // httplib's stop() does nothing to a server that has not begun to run: it would then run for ever.
+  while (!http.is_running() && !state_->ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 Server::~Server() {
-  while (!state_->http.is_running() && state_->thread.joinable() && !state_->http.is_valid()) std::this_thread::yield();
   state_->http.stop();
   state_->thread.join();
   unlink(state_->path.c_str());
