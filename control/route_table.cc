@@ -15,6 +15,10 @@ bool same_hop(const lb::NextHop& a, const lb::NextHop& b) {
   return a.port == b.port && a.rewrite.destination == b.rewrite.destination && a.rewrite.vlan_id == b.rewrite.vlan_id;
 }
 
+std::vector<lb::NextHop>::iterator find_member(std::vector<lb::NextHop>& members, const lb::NextHop& wanted) {
+  return std::find_if(members.begin(), members.end(), [&](const lb::NextHop& m) { return same_hop(m, wanted); });
+}
+
 }  // namespace
 
 RouteTable::RouteTable(dataplane::SwitchControl& control, uint32_t max_routes)
@@ -44,7 +48,7 @@ void RouteTable::edit(Model& model, const Batch& batch) {
     const auto id = model.find(name);
     if (!id) throw_bad_input("no group '{}'", name);
     auto& members = model.groups[*id].members.members;
-    const auto at = std::find_if(members.begin(), members.end(), [&](const auto& m) { return same_hop(m, member); });
+    const auto at = find_member(members, member);
     if (at != members.end()) {
       at->weight = member.weight;
     } else {
@@ -56,7 +60,7 @@ void RouteTable::edit(Model& model, const Batch& batch) {
     const auto id = model.find(name);
     if (!id) throw_bad_input("no group '{}'", name);
     auto& members = model.groups[*id].members.members;
-    const auto at = std::find_if(members.begin(), members.end(), [&](const auto& m) { return same_hop(m, member); });
+    const auto at = find_member(members, member);
     if (at == members.end()) {
       throw_bad_input("group '{}' has no member {}", name, config::print_mac(member.rewrite.destination));
     }

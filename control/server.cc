@@ -148,7 +148,7 @@ struct Server::State {
   // Runs `action` and turns its outcome into the answer.
   template <typename Action>
   httplib::Server::Handler answer(Action action) {
-    return [this, action](const httplib::Request& request, httplib::Response& response) {
+    return [action](const httplib::Request& request, httplib::Response& response) {
       try {
         response.set_content(Json(action(request)).dump() + "\n", "application/json");
       } catch (const Error& error) {
