@@ -43,8 +43,8 @@ class LiveNode {
   virtual void approach() const {}
   virtual void prepare() const {}
 
-  // Between windows. The earliest of: something this node will do by itself, a packet on its way to it that it knows of,
-  // a packet it has just sent. kNever if there is nothing.
+  // Between windows. The earliest of: something this node will do by itself, a packet on its way to it that it knows
+  // of, a packet it has just sent. kNever if there is nothing.
   virtual Time next_event() const = 0;
   // Packets that wait in this node.
   virtual uint64_t packets_held() const = 0;

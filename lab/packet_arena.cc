@@ -1,8 +1,8 @@
 #include "lab/packet_arena.h"
 
-#include <sys/mman.h>
-
 #include <new>
+
+#include <sys/mman.h>
 
 namespace heddle::lab {
 

@@ -48,8 +48,8 @@ class PacketArena {
 
  private:
   static constexpr size_t kBatch = 256;
-  // One huge page: with 4 KiB pages most of a packet's cost is finding its page (three lines of a packet that waited for
-  // long are three misses, and each would miss the TLB first).
+  // One huge page: with 4 KiB pages most of a packet's cost is finding its page (three lines of a packet that waited
+  // for long are three misses, and each would miss the TLB first).
   static constexpr size_t kSlabBytes = 2U << 20U;
   static constexpr size_t kSlabPackets = kSlabBytes / kPacketBytes;
 

@@ -39,10 +39,10 @@ Bytes from_hex(std::string_view text) {
 // TTL 64 → 63, checksum 2642 → 2742. Exact.
 TEST(Golden, AnAcknowledgementByteForByte) {
   constexpr std::string_view kTransport = "c12112b7001c0000 1100ffff000000110000002a 00000005 0e1b7ab9";
-  const Bytes in = join({from_hex("020000000100 02000000aa01 0800 4568003000014000 40112642 0a010007 0a020009"),
-                         from_hex(kTransport)});
-  const Bytes out = join({from_hex("02000000bb01 020000000101 0800 4568003000014000 3f112742 0a010007 0a020009"),
-                          from_hex(kTransport)});
+  const Bytes in = join(
+      {from_hex("020000000100 02000000aa01 0800 4568003000014000 40112642 0a010007 0a020009"), from_hex(kTransport)});
+  const Bytes out = join(
+      {from_hex("02000000bb01 020000000101 0800 4568003000014000 3f112742 0a010007 0a020009"), from_hex(kTransport)});
   TestSwitch device;
   Packets packets;
   Packet* packet = packets.add(in);
@@ -279,8 +279,8 @@ TEST(Tables, AQueuedPacketLeavesAsItWasRoutedAndTheNextByTheNewTable) {
   dataplane::ForwardingTables tables;
   tables.lookup = &prefixes;
   tables.groups.resize(10);
-  tables.groups[9].members = {{.rewrite = {.destination = neighbour_mac(2), .source = port_mac(2), .vlan_id = kOutVlan},
-                               .port = kTaggedPort}};
+  tables.groups[9].members = {
+      {.rewrite = {.destination = neighbour_mac(2), .source = port_mac(2), .vlan_id = kOutVlan}, .port = kTaggedPort}};
   device.pipeline().use_tables(&tables);
   Packet* later = packets.add(to_group(2));
   device.pass(later, 0);

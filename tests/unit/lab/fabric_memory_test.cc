@@ -1,0 +1,67 @@
+// What a run is said to take against what it takes.
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include "lab/topology_builders.h"
+#include "tests/support/fabric_runs.h"
+#include "tests/support/sanitizer.h"
+
+namespace heddle::lab {
+namespace {
+
+// A field of /proc/self/status in bytes.
+uint64_t status_bytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kib = 0;
+    if (word == field + ":" && status >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+// Makes the high-water mark of resident memory begin anew (proc(5), clear_refs).
+bool reset_high_water() {
+  malloc_trim(0);
+  std::ofstream clear("/proc/self/clear_refs");
+  clear << 5 << std::flush;
+  return clear.good();
+}
+
+struct Run {
+  const char* description;
+  uint32_t hosts;
+  Pattern pattern;
+  const char* scheduler;
+};
+
+TEST(MemoryEstimate, IsAtLeastWhatARunTakesAndAtMostThreeTimesThat) {
+  if (support::kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
+  if (!reset_high_water()) GTEST_SKIP() << "this system does not reset VmHWM";
+  for (const Run& row :
+       {Run{"permutation on a fat-tree: packets stand in queues", 432, Permutation{}, "ecmp"},
+        Run{"incast: nearly all packets stand in one queue", 64, Incast{.bytes = 4'000'000}, "ecmp"}}) {
+    SCOPED_TRACE(row.description);
+    const Topology t = row.hosts == 64 ? build_leaf_spine({.hosts = 64, .leaves = 8, .spines = 8})
+                                       : build_fat_tree({.hosts = row.hosts});
+    const Workload workload = support::workload_of(row.hosts, row.pattern);
+    FabricSettings settings;
+    settings.run.threads = 1;
+    settings.hosts.ack_every = 16;
+    settings.switches.scheduler = *lb::scheduler_named(row.scheduler);
+    const uint64_t estimate = estimate_memory(t, workload, settings);
+    reset_high_water();
+    const uint64_t before = status_bytes("VmRSS");
+    const RunResult result = run_fabric(t, workload, settings);
+    const uint64_t taken = status_bytes("VmHWM") - before;
+    EXPECT_TRUE(support::all_done(result));
+    EXPECT_GE(estimate, taken);
+    EXPECT_LE(estimate, 3 * taken);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::lab
