@@ -35,7 +35,7 @@ void decide(benchmark::State& state, lb::Scheduler scheduler, unsigned members, 
   per_decision.report(kBurst);
 }
 
-const bool kRegistered = [] {
+[[maybe_unused]] const bool kRegistered = [] {
   for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
     for (const unsigned members : {1U, 4U, 8U, 64U}) {
       const std::string name = "PathDecision_" + std::string(preset.name) + "/" + std::to_string(members);

@@ -106,7 +106,9 @@ void forward(benchmark::State& state, L3 l3, lb::Scheduler scheduler, unsigned m
     sent += loop.pass(burst, now += kMillisecond);
   }
   per_packet.report(kBurst);
-  if (sent != state.iterations() * kBurst) state.SkipWithError("packets were lost: this is no measure of forwarding");
+  if (sent != static_cast<uint64_t>(state.iterations()) * kBurst) {
+    state.SkipWithError("packets were lost: this is no measure of forwarding");
+  }
 }
 
 constexpr lb::Scheduler kEcmp = *lb::scheduler_named("ecmp");
