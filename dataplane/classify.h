@@ -42,21 +42,21 @@ DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& m
 
 // ---------------------------------------------------------------------------------------------------------------------
 
+// 01:80:c2:00:00:00–0f (802.1Q 8.6.3), given as the first six bytes of a frame, little-endian.
+constexpr bool is_link_local(uint64_t mac) { return (mac & 0xf0ffffffffff) == 0x0000c28001; }
+
+inline uint64_t bits_of(const net::Mac& mac) {  // two loads: one of 8 bytes would read past the address
+  return net::load<uint32_t>(mac.data()) | (static_cast<uint64_t>(net::load<uint16_t>(mac.data() + 4)) << 32U);
+}
+
 inline DropReason accept(const uint8_t* frame, const IngressPort& port) {
   const uint64_t to = net::load<uint64_t>(frame) & 0xffffffffffff;
-  const auto is_ours = [to](const net::Mac& mac) {  // two loads: one of 8 bytes would read past the address
-    return (net::load<uint32_t>(mac.data()) | static_cast<uint64_t>(net::load<uint16_t>(mac.data() + 4)) << 32U) == to;
-  };
-  const auto type = net::load<uint16_t>(frame + 12);
   constexpr uint16_t kMacControlSwapped = 0x0888;
-  constexpr uint64_t kLinkLocal = 0x0000c28001;  // 01:80:c2:00:00 as loaded, little-endian
-  if (type == kMacControlSwapped) return DropReason::kMacControl;
-  if ((to & 0xf0ffffffffff) == kLinkLocal) return DropReason::kLinkLocalControl;
+  if (net::load<uint16_t>(frame + 12) == kMacControlSwapped) return DropReason::kMacControl;
+  if (is_link_local(to)) return DropReason::kLinkLocalControl;
   if (port.any_mac) return DropReason::kNone;
   for (const net::Mac& mac : port.macs) {
-    if (is_ours(mac)) [[likely]] {
-      return DropReason::kNone;
-    }
+    if (bits_of(mac) == to) return DropReason::kNone;
   }
   return DropReason::kNotOurMac;
 }

@@ -3,8 +3,8 @@
 namespace heddle::dataplane {
 
 void EgressQueue::grow(uint32_t slots) {
-  if (slots <= slots_.size()) return;
-  std::vector<Packet*> wider(slots);
+  if (slots <= slot_count()) return;
+  auto wider = std::make_unique<Packet*[]>(slots);
   const uint32_t held = packets();
   for (uint32_t i = 0; i < held; ++i) wider[i] = slots_[(head_ + i) & mask_];
   slots_ = std::move(wider);

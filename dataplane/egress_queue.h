@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "net/packet.h"
 
 namespace heddle::dataplane {
 
-class EgressQueue {
+// One cache line: the packet path touches it twice per packet, and a port has eight of them.
+class alignas(64) EgressQueue {
  public:
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
 
@@ -19,49 +20,72 @@ class EgressQueue {
   void configure(uint64_t limit_bytes, uint32_t limit_packets) {
     limit_bytes_ = limit_bytes;
     limit_packets_ = limit_packets;
-    room_ = std::min(static_cast<uint32_t>(slots_.size()), limit_packets_);
+    room_ = std::min(slot_count(), limit_packets_);
   }
   void reserve(uint32_t packets) { grow(std::bit_ceil(packets)); }
 
   bool empty() const { return head_ == tail_; }
   uint32_t packets() const { return tail_ - head_; }
   uint64_t bytes() const { return bytes_; }
-  uint64_t peak_bytes() const { return peak_bytes_; }
+  uint64_t peak_bytes() const { return std::max(peak_bytes_, bytes_); }
   uint64_t limit_bytes() const { return limit_bytes_; }
 
   // False if the packet does not fit; the caller keeps it.
   bool push(Packet* packet, uint32_t frame_bytes) {
     const uint64_t bytes = bytes_ + frame_bytes;
-    if (bytes > limit_bytes_ || packets() >= room_) [[unlikely]] {
-      if (bytes > limit_bytes_ || packets() >= limit_packets_) return false;
-      grow(slots_.empty() ? 16 : static_cast<uint32_t>(slots_.size()) * 2);
+    if (bytes > limit_bytes_) [[unlikely]]
+      return false;
+    if (packets() >= room_) [[unlikely]] {
+      if (packets() >= limit_packets_) return false;
+      grow(slots_ == nullptr ? 16 : slot_count() * 2);
     }
     slots_[tail_++ & mask_] = packet;
     bytes_ = bytes;
-    peak_bytes_ = bytes > peak_bytes_ ? bytes : peak_bytes_;
     return true;
   }
 
   // The queue is not empty.
   Packet* front() const { return slots_[head_ & mask_]; }
   Packet* pop() {
-    Packet* packet = slots_[head_++ & mask_];
-    bytes_ -= meta_of(packet).frame_bytes;
+    Packet* packet = nullptr;
+    pop(&packet, 1, [](Packet*) {});
     return packet;
+  }
+  // Pops up to `room` packets into `out`, calls `each(packet)` for every one, returns how many.
+  template <typename Each>
+  unsigned pop(Packet** out, unsigned room, const Each& each) {
+    peak_bytes_ = peak_bytes();  // between two pops the queue only grows
+    const unsigned n = std::min(room, packets());
+    Packet* const* const slots = slots_.get();
+    const uint32_t mask = mask_;
+    const uint32_t first = head_;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < n; ++i) {
+      Packet* packet = slots[(first + i) & mask];
+      bytes += meta_of(packet).frame_bytes;
+      each(packet);
+      out[i] = packet;
+    }
+    bytes_ -= bytes;
+    head_ = first + n;
+    if (head_ == tail_) head_ = tail_ = 0;  // a short queue stays in few cache lines
+    return n;
   }
 
  private:
+  uint32_t slot_count() const { return slots_ == nullptr ? 0 : mask_ + 1; }
   void grow(uint32_t slots);
 
-  std::vector<Packet*> slots_;  // a power of two; indices run freely and are masked
-  uint32_t room_ = 0;           // packets that fit before the slots or the limit end
+  std::unique_ptr<Packet*[]> slots_;  // a power of two; indices run freely and are masked
   uint32_t mask_ = 0;
+  uint32_t room_ = 0;  // packets that fit before the slots or the limit end
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
-  uint32_t limit_packets_ = ~0U;
   uint64_t bytes_ = 0;
   uint64_t limit_bytes_ = kUnlimited;
-  uint64_t peak_bytes_ = 0;
+  uint64_t peak_bytes_ = 0;  // when the queue was last popped
+  uint32_t limit_packets_ = ~0U;
 };
+static_assert(sizeof(EgressQueue) == 64);
 
 }  // namespace heddle::dataplane

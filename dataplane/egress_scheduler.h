@@ -2,7 +2,9 @@
 // (Shreedhar and Varghese 1995; 802.1Q 8.6.8) for the rest, all under the port's rate.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "dataplane/egress_queue.h"
@@ -39,8 +41,15 @@ class EgressScheduler {
     return true;
   }
 
-  // Takes up to `room` packets that may start on the wire at or before `now`.
-  unsigned schedule(Packet** out, unsigned room, Time now);
+  // Takes up to `room` packets that may start on the wire at or before `now`; calls `each(packet)` for every one, while
+  // it is at hand.
+  template <typename Each>
+  unsigned schedule(Packet** out, unsigned room, Time now, const Each& each);
+  unsigned schedule(Packet** out, unsigned room, Time now) {
+    return schedule(out, room, now, [](Packet*) {});
+  }
+  // Frame bytes that `schedule` has ever given out.
+  uint64_t scheduled_bytes() const { return scheduled_bytes_; }
 
   bool idle() const { return (backlog_ & ~paused_) == 0; }
   bool empty() const { return backlog_ == 0; }
@@ -57,6 +66,10 @@ class EgressScheduler {
   uint64_t bytes() const;
 
  private:
+  template <typename Each>
+  unsigned take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each);
+  void settle(unsigned traffic_class, uint64_t sent_bytes);
+  bool is_contested() const { return !std::has_single_bit(static_cast<uint8_t>(backlog_ & ~paused_)); }
   unsigned pick_class();
   unsigned next_by_deficit(uint8_t open);
 
@@ -67,6 +80,7 @@ class EgressScheduler {
   uint8_t turn_ = 0;  // class whose round it is
   bool in_turn_ = false;
   int32_t overhead_ = kEthernetOverhead;
+  uint64_t scheduled_bytes_ = 0;
   Time wire_free_at_ = 0;
   Rate rate_;
   Duration catch_up_ = 0;
@@ -74,5 +88,58 @@ class EgressScheduler {
   std::array<uint32_t, kTrafficClasses> quantum_{};
   std::array<uint32_t, kTrafficClasses> deficit_{};
 };
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+template <typename Each>
+unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now, const Each& each) {
+  const bool paced = !rate_.is_unlimited();
+  if (paced) {
+    if (before(now, wire_free_at_)) return 0;
+    // Also while there is nothing to send: after 106 days it would seem to lie ahead.
+    wire_free_at_ = later_of(wire_free_at_, now - catch_up_);
+  }
+  unsigned n = 0;
+  while (n < room && !idle() && !(paced && before(now, wire_free_at_))) {
+    const unsigned tc = pick_class();
+    EgressQueue& queue = queues_[tc];
+    const uint64_t held = queue.bytes();
+    const unsigned most = is_contested() ? 1 : room - n;  // one packet where classes compete, a run where one is alone
+    n += paced ? take_paced(queue, out + n, most, now, each) : queue.pop(out + n, most, each);
+    settle(tc, held - queue.bytes());
+  }
+  return n;
+}
+
+// Up to `most` ≥ 1 packets whose turn on the wire comes at or before `now`; the first one's has come.
+template <typename Each>
+unsigned EgressScheduler::take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each) {
+  unsigned n = 0;
+  do {
+    queue.pop(out + n, 1, each);
+    const int64_t wire_bytes = int64_t{meta_of(out[n++]).frame_bytes} + overhead_;
+    wire_free_at_ += rate_.time_for(static_cast<uint64_t>(wire_bytes));
+  } while (n < most && !queue.empty() && !before(now, wire_free_at_));
+  return n;
+}
+
+// The books of a class that has just sent.
+inline void EgressScheduler::settle(unsigned tc, uint64_t sent_bytes) {
+  scheduled_bytes_ += sent_bytes;
+  deficit_[tc] -= static_cast<uint32_t>(std::min<uint64_t>(sent_bytes, deficit_[tc]));
+  if (!queues_[tc].empty()) return;
+  backlog_ &= static_cast<uint8_t>(~(1U << tc));
+  deficit_[tc] = 0;
+  if (tc == turn_) in_turn_ = false;
+}
+
+inline unsigned EgressScheduler::pick_class() {
+  const auto open = static_cast<uint8_t>(backlog_ & ~paused_);
+  if (const auto strict = static_cast<uint8_t>(open & strict_); strict != 0) {
+    return static_cast<unsigned>(std::bit_width(strict)) - 1;  // the highest class first
+  }
+  if (std::has_single_bit(open)) return static_cast<unsigned>(std::countr_zero(open));  // nobody to share with
+  return next_by_deficit(open);
+}
 
 }  // namespace heddle::dataplane

@@ -14,6 +14,7 @@
 
 #include "dataplane/classify.h"
 #include "dataplane/egress_scheduler.h"
+#include "dataplane/plain_roce.h"
 #include "dataplane/tables.h"
 #include "lb/path_selector.h"
 #include "net/packet.h"
@@ -76,25 +77,30 @@ class Pipeline {
   void flush(PortId out, DropReason reason);
 
  private:
-  DropReason examine(const IngressPort& port, Packet* packet, PortId in, Time now) const;
-  DropReason choose_path(const ForwardingTables& tables, Packet* packet);
-  DropReason admit(Packet* packet);
-  void drop(PortId charged, Packet* packet, DropReason reason);
+  DropReason examine(PortId in, Packet* packet) const;
+  // Where packets of one route go; neighbours in a burst often share it.
+  struct Towards {
+    RouteId route = ~RouteId{0};  // of no packet
+    lb::GroupView group;
+    lb::GroupState* state = nullptr;  // null: no such group
+  };
+  Towards towards(RouteId route);
+  const lb::NextHop* choose_path(const Towards& to, uint32_t flow_hash);
+  DropReason admit(Packet* packet, PortId out, uint32_t frame_bytes);
+  DropReason hand_over(Packet* packet, PortId out, uint32_t frame_bytes);
+  [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
 
   const ForwardingTables* tables_ = nullptr;
-  const PortStates& states_;
+  const std::atomic<uint8_t>* port_is_up_;
   PacketSink& dropped_;
   Handover* handover_;
+  lb::FlowHasher hasher_;
   lb::PathSelector selector_;
-  // What admission looks at, packed: one line holds eight ports.
-  struct Exit {
-    uint32_t max_frame = 0;
-    bool mine = true;
-  };
-
   std::vector<IngressPort> ingress_;
-  std::vector<Exit> exits_;
+  std::vector<PlainRoce> plain_roce_;
+  std::vector<uint32_t> max_frame_;        // of ports we own, else 0: one comparison finds both exceptions
+  std::vector<uint32_t> max_frame_there_;  // of all ports
   std::vector<EgressScheduler> egress_;
   std::vector<lb::GroupState> group_states_;
   telemetry::SwitchCounters counters_;

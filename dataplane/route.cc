@@ -1,33 +1,34 @@
 #include "dataplane/route.h"
 
+#include <cstring>
+
 namespace heddle::dataplane {
 
-void route(const RouteLookup& lookup, Packet* const* packets, unsigned count) {
-  uint32_t destinations[kBurst];
-  RouteId routes[kBurst];
-  unsigned six = 0;
+namespace {
+
+// Fills in `routes` where the packet is IPv6.
+void route_ipv6(const RouteLookup& lookup, Packet* const* packets, RouteId* routes, unsigned count) {
+  Ipv6Address destinations[kBurst]{};
+  RouteId found[kBurst];
+  unsigned at[kBurst];
+  unsigned n = 0;
   for (unsigned i = 0; i < count; ++i) {
     const PacketMeta& meta = meta_of(packets[i]);
-    six += meta.l3 == L3::kIpv6 ? 1U : 0U;
-    // Also read for IPv6 packets, where it is harmless: the 40-byte header is at hand, and the result is overwritten.
-    destinations[i] = __builtin_bswap32(net::load<uint32_t>(frame_of(packets[i]) + meta.l3_offset + 16));
+    if (meta.l3 != L3::kIpv6) continue;
+    at[n] = i;
+    std::memcpy(destinations[n++].data(), frame_of(packets[i]) + meta.l3_offset + 24, sizeof(Ipv6Address));
   }
-  if (six < count) lookup.lookup4(destinations, routes, count);
-  if (six != 0) {
-    Ipv6Address destinations6[kBurst];
-    RouteId routes6[kBurst];
-    unsigned at[kBurst];
-    unsigned n = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      const PacketMeta& meta = meta_of(packets[i]);
-      if (meta.l3 != L3::kIpv6) continue;
-      at[n] = i;
-      std::memcpy(destinations6[n++].data(), frame_of(packets[i]) + meta.l3_offset + 24, 16);
-    }
-    lookup.lookup6(destinations6, routes6, n);
-    for (unsigned i = 0; i < n; ++i) routes[at[i]] = routes6[i];
-  }
-  for (unsigned i = 0; i < count; ++i) meta_of(packets[i]).route = routes[i];
+  lookup.lookup6(destinations, found, n);
+  for (unsigned i = 0; i < n; ++i) routes[at[i]] = found[i];
+}
+
+}  // namespace
+
+void route(const RouteLookup& lookup, const Destinations& to, Packet* const* packets, unsigned count) {
+  RouteId routes[kBurst];
+  if (to.ipv6 < count) lookup.lookup4(to.ipv4, routes, count);
+  if (to.ipv6 != 0) route_ipv6(lookup, packets, routes, count);
+  for (unsigned i = 0; i < count; ++i) meta_of(packets[i]).route = static_cast<uint32_t>(routes[i]);
 }
 
 }  // namespace heddle::dataplane

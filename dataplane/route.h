@@ -9,7 +9,7 @@
 
 namespace heddle::dataplane {
 
-using RouteId = uint32_t;
+using RouteId = uint64_t;                    // as wide as rte_fib writes its results
 inline constexpr RouteId kNoRoute = 0x7fff;  // also the default next hop of the FIBs, whose entries hold 15 bits
 
 using Ipv6Address = std::array<uint8_t, 16>;
@@ -28,8 +28,21 @@ class RouteLookup {
 // router (RFC 1812 5.3.7, RFC 4291 2.4–2.7). The packet is parsed.
 DropReason check_routable(const uint8_t* frame, const PacketMeta& meta);
 
+// First octets of IPv4 addresses that a router forwards to and from: 1–126 and 128–223 (RFC 1812 5.3.7).
+inline constexpr std::array<uint8_t, 256> kIpv4Unicast = [] {
+  std::array<uint8_t, 256> unicast{};
+  for (unsigned octet = 1; octet < 224; ++octet) unicast[octet] = octet != 127;
+  return unicast;
+}();
+
+// The destinations of a burst, gathered while its headers are at hand.
+struct Destinations {
+  uint32_t ipv4[kBurst];  // in host byte order; anything for IPv6 packets
+  unsigned ipv6 = 0;      // how many packets are IPv6
+};
+
 // Looks up `count` ≤ kBurst parsed packets and writes PacketMeta::route.
-void route(const RouteLookup& lookup, Packet* const* packets, unsigned count);
+void route(const RouteLookup& lookup, const Destinations& to, Packet* const* packets, unsigned count);
 
 // ---------------------------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class PortStates {
     for (auto& up : up_) up.store(1, std::memory_order_relaxed);
   }
   bool is_up(PortId port) const { return up_[port].load(std::memory_order_relaxed) != 0; }
+  const std::atomic<uint8_t>* flags() const { return up_.data(); }  // the same by port, for a loop
   void set(PortId port, bool up) { up_[port].store(up ? 1 : 0, std::memory_order_relaxed); }
 
  private:

@@ -28,6 +28,16 @@ struct NextHopGroup {
 
   unsigned size() const { return static_cast<unsigned>(members.size()); }
 };
-static_assert(sizeof(NextHopGroup) == 32, "an index into groups should be a shift");
+
+// A group as a loop over packets keeps it at hand.
+struct GroupView {
+  const NextHop* members = nullptr;
+  unsigned size = 0;
+  Choice choice = Choice::kHash;
+
+  GroupView() = default;
+  GroupView(const NextHopGroup& group)  // NOLINT(google-explicit-constructor): the same thing, seen from nearer
+      : members(group.members.data()), size(group.size()), choice(group.scheduler.choice) {}
+};
 
 }  // namespace heddle::lb

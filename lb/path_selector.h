@@ -23,47 +23,42 @@ class PathSelector {
  public:
   static constexpr unsigned kNone = ~0U;
 
-  PathSelector(const HashSettings& hash, uint64_t seed) : hasher_(hash), random_(seed) {}
+  explicit PathSelector(uint64_t seed) : random_(seed) {}
 
-  // Index of the member that `packet` takes, or kNone if none is alive. `is_up(port)` tells whether a member's port has
-  // its link. A dead member moves only its own flows: the others keep theirs.
+  // Index of the member that a packet with this `flow_hash` takes, or kNone if none is alive. `is_up(port)` tells
+  // whether a member's port has its link. A dead member moves only its own flows: the others keep theirs.
   template <typename IsUp>
-  unsigned select(const NextHopGroup& group, GroupState& state, const uint8_t* frame, PacketMeta& meta,
-                  const IsUp& is_up);
+  unsigned select(const GroupView& group, GroupState& state, uint32_t flow_hash, const IsUp& is_up);
 
  private:
-  unsigned choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta);
+  unsigned choose(const GroupView& group, GroupState& state, uint32_t flow_hash);
   template <typename IsUp>
-  static unsigned live_member(const NextHopGroup& group, uint32_t hash, const IsUp& is_up);
+  static unsigned live_member(const GroupView& group, uint32_t hash, const IsUp& is_up);
   unsigned next_in_turn(GroupState& state, unsigned members);
 
-  FlowHasher hasher_;
   Random random_;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 
 template <typename IsUp>
-inline unsigned PathSelector::select(const NextHopGroup& group, GroupState& state, const uint8_t* frame,
-                                     PacketMeta& meta, const IsUp& is_up) {
-  const auto n = static_cast<unsigned>(group.members.size());
-  if (n <= 1) return n == 1 && is_up(group.members[0].port) ? 0 : kNone;
-  if (group.scheduler.choice == Choice::kHash) meta.flow_hash = hasher_.hash(frame, meta);
-  const unsigned pick = choose(group, state, meta);
+inline unsigned PathSelector::select(const GroupView& group, GroupState& state, uint32_t flow_hash, const IsUp& is_up) {
+  if (group.size <= 1) return group.size == 1 && is_up(group.members[0].port) ? 0 : kNone;
+  const unsigned pick = choose(group, state, flow_hash);
   if (is_up(group.members[pick].port)) [[likely]]
     return pick;
 
   // The member is dead: by the packet's own hash where flows must keep together, else by a fresh number.
-  const bool by_flow = group.scheduler.choice == Choice::kHash;
-  return live_member(group, by_flow ? meta.flow_hash : static_cast<uint32_t>(random_.next() >> 32U), is_up);
+  const bool by_flow = group.choice == Choice::kHash;
+  return live_member(group, by_flow ? flow_hash : static_cast<uint32_t>(random_.next() >> 32U), is_up);
 }
 
 // A few further draws find a live member unless most are dead. After that the highest random weight decides (Thaler and
 // Ravishankar 1998). Both spread evenly over the live members, whichever they are, and when another member dies, only
 // the packets that it had move again.
 template <typename IsUp>
-inline unsigned PathSelector::live_member(const NextHopGroup& group, uint32_t hash, const IsUp& is_up) {
-  const auto n = static_cast<unsigned>(group.members.size());
+inline unsigned PathSelector::live_member(const GroupView& group, uint32_t hash, const IsUp& is_up) {
+  const unsigned n = group.size;
   uint32_t draw = hash;
   for (int tries = 0; tries < 4; ++tries) {
     draw = static_cast<uint32_t>(mix64(draw));
@@ -82,17 +77,10 @@ inline unsigned PathSelector::live_member(const NextHopGroup& group, uint32_t ha
   return best;
 }
 
-inline unsigned PathSelector::choose(const NextHopGroup& group, GroupState& state, const PacketMeta& meta) {
-  const auto n = static_cast<unsigned>(group.members.size());
-  switch (group.scheduler.choice) {
-    case Choice::kHash:
-      return scale_hash(meta.flow_hash, n);
-    case Choice::kRandom:
-      return random_.below(n);
-    case Choice::kRoundRobin:
-      return next_in_turn(state, n);
-  }
-  return 0;
+inline unsigned PathSelector::choose(const GroupView& group, GroupState& state, uint32_t flow_hash) {
+  if (group.choice == Choice::kHash) [[likely]]
+    return scale_hash(flow_hash, group.size);
+  return group.choice == Choice::kRandom ? random_.below(group.size) : next_in_turn(state, group.size);
 }
 
 // The order is re-drawn after every round: switches that keep one order fall into step with each other (last flow of a

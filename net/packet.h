@@ -40,22 +40,28 @@ enum class PacketKind : uint8_t {
   kRoce,    // UDP 4791 with a BTH
 };
 
-struct alignas(64) PacketMeta {
-  Time arrival = 0;          // when the last bit arrived, or when the burst was polled
-  EthernetRewrite rewrite;   // set by path selection
-  uint32_t route = 0;        // set by the route stage
-  uint32_t flow_hash = 0;    // valid only where a group had more than one member
-  uint32_t frame_bytes = 0;  // as it will leave, without FCS; set by path selection
-  uint16_t l3_offset = 0;    // of the IP header
-  uint16_t l4_offset = 0;    // of the transport header; 0 if not readable
-  PortId in_port = kNoPort;
-  PortId out_port = kNoPort;
-  uint16_t vlan_tci = 0;  // of the outer tag as it arrived; 0 = untagged
+// What the headers of a packet say: filled by the parse and classify stages (16 bytes, so that one store can do it).
+struct alignas(16) HeaderFacts {
+  uint16_t l3_offset = 0;  // of the IP header
+  uint16_t l4_offset = 0;  // of the transport header; 0 if not readable
+  uint16_t vlan_tci = 0;   // of the outer tag as it arrived; 0 = untagged
   L3 l3 = L3::kNone;
   PacketKind kind = PacketKind::kIp;
   uint8_t protocol = 0;       // IPv4 protocol or last IPv6 next header
   uint8_t traffic_class = 0;  // 0–7
+  PortId in_port = kNoPort;
+  PortId out_port = kNoPort;  // set by path selection
   uint8_t reserved[2] = {};
+};
+static_assert(sizeof(HeaderFacts) == 16);
+
+struct alignas(64) PacketMeta : HeaderFacts {
+  EthernetRewrite rewrite;   // set by path selection
+  Time arrival = 0;          // when the last bit arrived, or when the burst was polled
+  uint32_t frame_bytes = 0;  // as it will leave, without FCS; set by path selection
+  uint32_t flow_hash = 0;    // of the fields that lb::HashSettings names
+  uint32_t route = 0;        // set by the route stage
+  uint32_t free = 0;
   uint64_t owner = 0;  // free for whoever made the packet: the lab's hosts, a generator
 };
 static_assert(sizeof(PacketMeta) == 64);

@@ -55,6 +55,11 @@ struct PortCounters {
 struct PathCounters {
   Counter packets;
   Counter bytes;
+
+  void add(uint32_t frame_bytes) {
+    packets.add(1);
+    bytes.add(frame_bytes);
+  }
 };
 
 // One lcore's counters of one switch.

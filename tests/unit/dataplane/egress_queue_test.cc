@@ -18,16 +18,17 @@ TEST(EgressQueue, StartsEmpty) {
   EXPECT_EQ(queue.peak_bytes(), 0U);
 }
 
-// The ring doubles while its oldest packet stands at any place of it.
+// The ring doubles while its oldest packet stands at any place of it (an empty one starts again at the first).
 TEST(EgressQueue, KeepsOrderThroughGrowthFromEveryPosition) {
   for (unsigned shift = 0; shift < 40; ++shift) {
     Stock stock;
     EgressQueue queue;
+    ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
     for (unsigned i = 0; i < shift; ++i) {
       ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
       queue.pop();
     }
-    for (unsigned i = 0; i < 300; ++i) ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
+    for (unsigned i = 1; i < 300; ++i) ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
     EXPECT_EQ(queue.packets(), 300U);
     for (unsigned i = 0; i < 300; ++i) {
       ASSERT_EQ(support::serial_of(queue.front()), shift + i);
