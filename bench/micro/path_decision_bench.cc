@@ -6,6 +6,7 @@
 
 #include "bench/micro/per_item.h"
 #include "dataplane/tables.h"
+#include "lb/flow_hash.h"
 #include "lb/path_selector.h"
 #include "tests/support/flows.h"
 
@@ -20,7 +21,9 @@ void decide(benchmark::State& state, lb::Scheduler scheduler, unsigned members, 
   group.scheduler = scheduler;
   dataplane::PortStates states(members);
   for (unsigned i = 0; i < dead; ++i) states.set(static_cast<PortId>(i), false);
-  lb::PathSelector selector({}, 1);
+  const lb::FlowHasher hasher({});
+  lb::PathSelector selector(1);
+  const lb::GroupView view(group);
   lb::GroupState of_group;
   std::vector<Flow> flows;
   for (uint32_t i = 0; i < kBurst; ++i) flows.push_back(support::roce_flow(L3::kIpv4, {0, 1, 0xc000, 0x11 + i}));
@@ -29,7 +32,8 @@ void decide(benchmark::State& state, lb::Scheduler scheduler, unsigned members, 
   PerItem per_decision(state);
   for (auto _ : state) {
     for (Flow& flow : flows) {
-      benchmark::DoNotOptimize(selector.select(group, of_group, flow.frame.data(), flow.meta, is_up));
+      const uint32_t hash = view.choice == lb::Choice::kHash ? hasher.hash(flow.frame.data(), flow.meta) : 0;
+      benchmark::DoNotOptimize(selector.select(view, of_group, hash, is_up));
     }
   }
   per_decision.report(kBurst);
