@@ -23,6 +23,7 @@ std::string number(double value) {
 }
 std::string text(const Json& value, std::string_view absent = "-") {
   if (value.is_null()) return std::string(absent);
+  if (value.is_number_integer() && value.get<uint64_t>() < 10'000) return std::to_string(value.get<uint64_t>());
   return value.is_string() ? value.get<std::string>() : number(value.get<double>());
 }
 std::string share(const Json& value) { return value.is_null() ? "-" : fmt::format("{:.3f}", value.get<double>()); }
@@ -160,7 +161,7 @@ const std::vector<Column>& columns() {
       column("FCT mean us", Better::kLow, "fct_us", "mean"),
       column("FCT p99 us", Better::kLow, "fct_us", "p99"),
       column("slowdown p99", Better::kLow, "slowdown", "p99", "1.00"),
-      column("imbalance", Better::kLow, "uplink_imbalance", "mean", "0.00"),
+      column("imbalance", Better::kNeither, "uplink_imbalance", "mean", "0.00"),
       column("out of order", Better::kNeither, "out_of_order", "packets"),
       column("by up to", Better::kNeither, "out_of_order", "max_degree"),
       column("resent", Better::kNeither, "retransmitted", nullptr),
