@@ -126,11 +126,14 @@ TEST(FluidModel, AgreesOnAPermutationOverAFatTree) {
       share.push_back(whole / measured[m]);
       fluid_share.push_back(whole / (fluid[m] + base));
     }
-    RecordProperty("utilization", std::to_string(mean(share)));
     const double last = *std::max_element(measured.begin(), measured.end());
     const double fluid_last = *std::max_element(fluid.begin(), fluid.end());
-    printf("seed %d util %.4f fluid %.4f last %.1f fluid %.1f corr %.4f\n", (int)seed, mean(share), mean(fluid_share),
-           last / 1e6, fluid_last / 1e6, correlation(measured, fluid));
+    // Queues serve in order of arrival and carry the ACKs (2.1 %); max-min protects the flows that cross several
+    // bottlenecks. Seen: mean 0.013 and 0.020 below the fluid's, last flow 2 % and 8 % after it, correlation 0.82.
+    EXPECT_NEAR(mean(share), mean(fluid_share), 0.03);
+    EXPECT_GE(last, 0.99 * fluid_last);
+    EXPECT_LE(last, 1.12 * fluid_last);
+    EXPECT_GE(correlation(measured, fluid), 0.75);
   }
 }
 
