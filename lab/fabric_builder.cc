@@ -214,12 +214,15 @@ void Builder::make_tables() {
     }
   };
   add_version(0);
+  bool changes_routes = false;  // since the last version
   for (size_t i = 0; i < settings_.events.size(); ++i) {
     const LinkEvent& event = settings_.events[i];
     states.apply(event);
-    const bool changes_routes = event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp;
+    changes_routes = changes_routes || event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp;
     const bool more_at_once = i + 1 < settings_.events.size() && settings_.events[i + 1].at == event.at;
-    if (changes_routes && !more_at_once) add_version(event.at + settings_.switches.convergence);
+    if (!changes_routes || more_at_once) continue;
+    add_version(event.at + settings_.switches.convergence);
+    changes_routes = false;
   }
 }
 

@@ -264,5 +264,25 @@ TEST(FabricLinks, AHostWhoseLinkIsBackSendsAgain) {
   EXPECT_GT(drops_of(result, DropReason::kLinkDown), 40U);
 }
 
+// What comes after a change of routes at the same time does not make it forgotten.
+TEST(FabricLinks, NewRoutesComeWhateverElseHappensAtThatTime) {
+  const Topology t = build_leaf_spine({.hosts = 16, .leaves = 4, .spines = 4});
+  FabricSettings settings = support::exact_settings();
+  settings.switches.convergence = 10 * kMicrosecond;
+  settings.run.until = 500 * kMicrosecond;
+  const auto last = static_cast<LinkId>(t.links.size() - 1);
+  std::vector<Flow> flows;
+  for (uint32_t host = 0; host < 12; ++host) {
+    flows.push_back({.src = host, .dst = 12 + host % 4, .bytes = 4096, .start = 50 * kMicrosecond});
+  }
+  const LinkEvent down{.at = kMicrosecond, .link = last};
+  const LinkEvent slower{.at = kMicrosecond, .link = 0, .kind = LinkEvent::Kind::kRate, .rate = Rate::gbps(50)};
+  for (const auto& events : {std::vector<LinkEvent>{down}, {down, slower}, {slower, down}}) {
+    settings.events = events;
+    const RunResult result = run_fabric(t, support::workload_of(16, flows), settings);
+    EXPECT_EQ(support::drops_of(result, DropReason::kNoLiveNextHop), 0U) << events.size() << " events";
+  }
+}
+
 }  // namespace
 }  // namespace heddle::lab
