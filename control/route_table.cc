@@ -25,8 +25,8 @@ RouteTable::RouteTable(dataplane::SwitchControl& control, uint32_t max_routes)
     : control_(control), max_routes_(max_routes), counted_before_(kMaxPathCounters) {
   for (uint32_t i = kMaxPathCounters; i-- > 0;) free_counters_.push_back(i);
   for (size_t i = 0; i < versions_.size(); ++i) {
-    versions_[i].fib = std::make_unique<dataplane::Fib>("fib" + std::to_string(i), max_routes);
-    versions_[i].tables.lookup = versions_[i].fib.get();
+    versions_[i].name = "fib" + std::to_string(i);
+    rebuild(versions_[i], model_);
   }
   control_.tables.store(&versions_[live_].tables, std::memory_order_release);
 }
@@ -107,8 +107,8 @@ void RouteTable::publish(Model model) {
   Version& idle = versions_[1 - live_];
   try {
     write(idle, model);
-  } catch (const Error&) {  // a FIB is full: nobody has seen the idle version yet, put it back
-    undo(idle, model);
+  } catch (const Error&) {  // the FIB is full: nobody has seen the idle version yet, put it back
+    rebuild(idle, model_);
     throw;
   }
   control_.tables.store(&idle.tables, std::memory_order_release);
@@ -134,29 +134,38 @@ void RouteTable::claim_counter(lb::NextHop& member) {
 }
 
 void RouteTable::write(Version& version, const Model& model) {
+  write_groups(version, model);
+  try {
+    for (const Change& change : model.changes) {
+      if (change.group) {
+        version.fib->add(change.prefix, *change.group);
+      } else if (!version.fib->remove(change.prefix)) {
+        throw_failed("cannot remove route {}", config::print_prefix(change.prefix));
+      }
+    }
+  } catch (const Error&) {
+    rebuild(version, model);
+  }
+}
+
+// rte_fib6 of 22.11 counts the second-level tables it has promised to a prefix by the parent that the prefix has at the
+// moment. When prefixes go in another order than they came, the count drifts, and in the end it refuses what there is
+// room for (later releases count the levels instead). So a refusal is believed only of a FIB made anew. The old one
+// goes first: the memory was computed for two.
+void RouteTable::rebuild(Version& version, const Model& model) {
+  version.fib.reset();
+  version.fib = std::make_unique<dataplane::Fib>(version.name, max_routes_);
+  version.tables.lookup = version.fib.get();
+  write_groups(version, model);
+  for (const auto& [prefix, group] : model.routes) version.fib->add(prefix, group);
+}
+
+void RouteTable::write_groups(Version& version, const Model& model) {
   version.tables.groups.resize(model.groups.size());
   for (size_t i = 0; i < model.groups.size(); ++i) {
     version.tables.groups[i] = model.groups[i].members;
     for (lb::NextHop& member : version.tables.groups[i].members) member.counter--;
   }
-  for (const Change& change : model.changes) {
-    if (change.group) {
-      version.fib->add(change.prefix, *change.group);
-    } else {
-      version.fib->remove(change.prefix);
-    }
-  }
-}
-
-void RouteTable::undo(Version& version, const Model& failed) {
-  Model back = model_;
-  back.changes.clear();
-  for (const Change& change : failed.changes) {
-    const auto at = back.routes.find(change.prefix);
-    back.changes.push_back(
-        {change.prefix, at == back.routes.end() ? std::nullopt : std::optional<GroupId>(at->second)});
-  }
-  write(version, back);
 }
 
 std::vector<Route> RouteTable::routes() const {

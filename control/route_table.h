@@ -60,6 +60,7 @@ class RouteTable {
 
  private:
   struct Version {
+    std::string name;  // of its FIB
     std::unique_ptr<dataplane::Fib> fib;
     dataplane::ForwardingTables tables;
   };
@@ -83,8 +84,9 @@ class RouteTable {
   void set_route(Model& model, const net::IpPrefix& prefix, const std::string& group);
   void claim_counter(lb::NextHop& member);
   void publish(Model model);
-  static void write(Version& version, const Model& model);
-  void undo(Version& version, const Model& failed);
+  void write(Version& version, const Model& model);
+  void rebuild(Version& version, const Model& model);
+  static void write_groups(Version& version, const Model& model);
 
   mutable std::mutex mutex_;
   dataplane::SwitchControl& control_;

@@ -134,6 +134,36 @@ TEST_F(RouteTableTest, RefusedBatchesChangeNothing) {
   refused([](auto& b) { b.set_group(group("a", {})); }, "group 'a' exists already");
 }
 
+// A parent that leaves before its child makes rte_fib6 of 22.11 lose count of its second-level tables: without a
+// rebuild, the table of 4,096 routes here refuses its one route from some hundred rounds on.
+TEST_F(RouteTableTest, PrefixesThatGoInAnotherOrderThanTheyCameNeverFillTheTable) {
+  for (int round = 0; round < 3'000; ++round) {
+    RouteTable::Batch come;
+    come.set_route(prefix("2001:db8:2:4::/64"), "a");
+    come.set_route(prefix("2001:db8:2:4::8/128"), "b");
+    ASSERT_NO_THROW(table->apply(come)) << "round " << round;
+    RouteTable::Batch go;
+    go.remove_route(prefix("2001:db8:2:4::/64"));
+    go.remove_route(prefix("2001:db8:2:4::8/128"));
+    ASSERT_NO_THROW(table->apply(go)) << "round " << round;
+  }
+  EXPECT_EQ(port_for("10.1.2.3"), 1) << "routes that nobody touched are still there";
+}
+
+// 4,096 routes have room for 8,192 second-level tables; each of these takes 13 of its own.
+TEST_F(RouteTableTest, AFullTableRefusesAndKeepsWhatItHad) {
+  RouteTable::Batch too_many;
+  for (int i = 0; i < 1'000; ++i) {
+    too_many.set_route(prefix(fmt::format("{:x}:{:x}::8/128", 0x2000 + i, i).c_str()), "b");
+  }
+  EXPECT_THROW(table->apply(too_many), Error);
+  EXPECT_EQ(port_for("10.1.2.3"), 1);
+  EXPECT_EQ(table->routes().size(), 1U);
+  RouteTable::Batch fits;
+  fits.set_route(prefix("2001:db8:2:4::8/128"), "b");
+  EXPECT_NO_THROW(table->apply(fits));
+}
+
 TEST_F(RouteTableTest, CountersStayWithTheirMember) {
   std::vector<uint64_t> packets(RouteTable::kMaxPathCounters, 0);
   table->set_path_reader([&](uint32_t counter) {
