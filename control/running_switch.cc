@@ -149,6 +149,7 @@ void RunningSwitch::start_workers() {
     dataplane::Worker::Settings settings;
     settings.index = w;
     settings.sleep_when_idle = config_.idle == IdleMode::kSleep;
+    settings.pool = pool_;
     std::vector<dataplane::HandoverRing*> outbound;
     for (unsigned other = 0; other < n; ++other) {
       outbound.push_back(ring(w, other).get());

@@ -27,7 +27,9 @@ class alignas(64) EgressQueue {
   bool empty() const { return head_ == tail_; }
   uint32_t packets() const { return tail_ - head_; }
   uint64_t bytes() const { return bytes_; }
+  // Most bytes it has held since reset_peak.
   uint64_t peak_bytes() const { return std::max(peak_bytes_, bytes_); }
+  void reset_peak() { peak_bytes_ = bytes_; }
   uint64_t limit_bytes() const { return limit_bytes_; }
 
   // False if the packet does not fit; the caller keeps it.
@@ -48,10 +50,11 @@ class alignas(64) EgressQueue {
   Packet* front() const { return slots_[head_ & mask_]; }
   Packet* pop() {
     Packet* packet = nullptr;
-    pop(&packet, 1, [](Packet*) {});
+    pop(&packet, 1, [](Packet*, uint64_t) {});
     return packet;
   }
-  // Pops up to `room` packets into `out`, calls `each(packet)` for every one, returns how many.
+  // Pops up to `room` packets into `out`, calls `each(packet, left)` for every one, where `left` is how many bytes the
+  // queue still holds behind it; returns how many.
   template <typename Each>
   unsigned pop(Packet** out, unsigned room, const Each& each) {
     peak_bytes_ = peak_bytes();  // between two pops the queue only grows
@@ -63,7 +66,7 @@ class alignas(64) EgressQueue {
     for (unsigned i = 0; i < n; ++i) {
       Packet* packet = slots[(first + i) & mask];
       bytes += meta_of(packet).frame_bytes;
-      each(packet);
+      each(packet, bytes_ - bytes);
       out[i] = packet;
     }
     bytes_ -= bytes;

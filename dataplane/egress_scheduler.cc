@@ -27,6 +27,12 @@ void EgressScheduler::reserve(uint32_t packets) {
   for (EgressQueue& queue : queues_) queue.reserve(packets);
 }
 
+void EgressScheduler::take_wire(uint32_t frame_bytes, Time now) {
+  if (rate_.is_unlimited()) return;
+  wire_free_at_ = later_of(wire_free_at_, now - catch_up_) +
+                  rate_.time_for(static_cast<uint64_t>(int64_t{frame_bytes} + overhead_));
+}
+
 uint64_t EgressScheduler::bytes() const {
   uint64_t sum = 0;
   for (const EgressQueue& queue : queues_) sum += queue.bytes();

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "dataplane/egress_queue.h"
+#include "flowctl/ecn.h"
 #include "net/packet.h"
 #include "net/rate.h"
 
@@ -17,6 +18,8 @@ struct ClassSettings {
   bool strict = false;
   uint16_t weight = 1;  // share among the classes that are not strict, 1–100
   uint64_t limit_bytes = EgressQueue::kUnlimited;
+  flowctl::WredCurve mark;  // of ECN-capable packets, as they leave, by the bytes that stay behind
+  flowctl::WredCurve drop;  // of any packet, as it comes, by the bytes it finds
 };
 
 struct EgressSettings {
@@ -41,13 +44,17 @@ class EgressScheduler {
     return true;
   }
 
-  // Takes up to `room` packets that may start on the wire at or before `now`; calls `each(packet)` for every one, while
-  // it is at hand.
+  // Takes up to `room` packets that may start on the wire at or before `now`; calls `each(packet, left)` for every one,
+  // while it is at hand; `left` bytes are behind it in its queue.
   template <typename Each>
   unsigned schedule(Packet** out, unsigned room, Time now, const Each& each);
   unsigned schedule(Packet** out, unsigned room, Time now) {
-    return schedule(out, room, now, [](Packet*) {});
+    return schedule(out, room, now, [](Packet*, uint64_t) {});
   }
+  // Whether the wire is free at `now` for a frame that no queue holds, and its time on the wire, which the next packet
+  // waits for.
+  bool may_send_at(Time now) const { return rate_.is_unlimited() || !before(now, wire_free_at_); }
+  void take_wire(uint32_t frame_bytes, Time now);
   // Frame bytes that `schedule` has ever given out.
   uint64_t scheduled_bytes() const { return scheduled_bytes_; }
 

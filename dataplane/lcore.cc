@@ -31,9 +31,11 @@ Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, con
       control_(control),
       states_(states),
       clock_(clock),
+      mempools_(settings.pool),
       pipeline_(pipeline, states, mempools_, handover),
       outboxes_(settings.owned.size()),
       views_(pipeline.ports.size() * kTrafficClasses) {
+  pipeline_.use_source(&mempools_);
   for (const OwnedPort& port : settings_.owned) {
     const EgressSettings& egress = pipeline.ports[port.id].egress;
     pipeline_.port(port.id).reserve(egress.limit_packets);
@@ -59,6 +61,8 @@ void Worker::run() {
       for (const OwnedPort& port : settings_.owned) work += receive(port, now);
     }
     work += take_inbox();
+    pipeline_.settle_buffer(now);
+    if (pipeline_.needs_attention(now)) pipeline_.attend(now);
     for (size_t i = 0; i < settings_.owned.size(); ++i) work += transmit(settings_.owned[i], outboxes_[i], now);
     rte_rcu_qsbr_quiescent(control_.readers, settings_.index);
 
@@ -172,7 +176,7 @@ void Worker::drop_everything() {
     pipeline_.count_unsent(settings_.owned[i].id, outbox.packets.data() + outbox.first, outbox.count,
                            DropReason::kShutdown);
     outbox.count = 0;
-    pipeline_.flush(settings_.owned[i].id, DropReason::kShutdown);
+    pipeline_.flush(settings_.owned[i].id, DropReason::kShutdown, clock_.now());
   }
 }
 

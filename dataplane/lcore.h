@@ -47,6 +47,7 @@ class Worker {
     std::vector<OwnedPort> owned;
     bool sleep_when_idle = false;
     std::vector<HandoverRing*> inbox;  // from the other workers
+    rte_mempool* pool = nullptr;       // of the pause frames it sends
   };
 
   Worker(const Settings& settings, const Pipeline::Settings& pipeline, const PortStates& states, Handover* handover,
@@ -82,10 +83,15 @@ class Worker {
   bool everything_sent() const;
   void drop_everything();
 
-  // Frees to the mempool they came from.
-  class Mempools : public PacketSink {
+  // Frees to the mempool packets came from; makes pause frames from one of them.
+  class Mempools : public PacketSink, public PacketSource {
    public:
+    explicit Mempools(rte_mempool* pool) : pool_(pool) {}
     void take(Packet** packets, unsigned count) override { rte_pktmbuf_free_bulk(packets, count); }
+    Packet* make() override { return rte_pktmbuf_alloc(pool_); }
+
+   private:
+    rte_mempool* pool_;
   };
 
   Settings settings_;

@@ -15,7 +15,12 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
       handover_(handover),
       hasher_(settings.hash),
       selector_(settings.seed),
-      egress_(settings.ports.size()) {
+      egress_(settings.ports.size()),
+      buffered_(settings.buffer.is_on()),
+      careful_(buffered_),
+      controls_(settings.ports.size()),
+      wred_random_(settings.seed, 1),
+      is_awakened_(settings.ports.size()) {
   for (size_t i = 0; i < settings.ports.size(); ++i) {
     const PortSettings& port = settings.ports[i];
     ingress_.push_back(port.ingress);
@@ -24,7 +29,11 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
     max_frame_.push_back(mine ? port.max_frame : 0);
     max_frame_there_.push_back(port.max_frame);
     egress_[i].configure(port.egress);
+    configure_control(static_cast<PortId>(i), port);
   }
+  if (buffered_) buffer_.configure(settings.buffer, settings.mine, settings.ledgers, settings.self);
+  awakened_.reserve(settings.ports.size());
+  counters_.flow_control.resize(settings.ports.size());
   counters_.ports.resize(settings.ports.size());
   counters_.paths.resize(settings.paths);
 }
@@ -43,6 +52,7 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
   Destinations to;
   uint64_t bytes = 0;
   unsigned kept = 0;
+  unsigned controls = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (i < count - prefetched) rte_prefetch0(frame_of(packets[i + kAhead]));
     Packet* packet = packets[i];
@@ -58,7 +68,14 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
     } else {
       const DropReason reason = examine(in, packet);
       if (reason != DropReason::kNone) {
-        drop(in, packet, reason);
+        if (has_pfc_ && keep_control(in, packet)) {
+          ++controls;
+          bytes -= packet->pkt_len;
+          to.ipv4[kept] = 0;
+          packets[kept++] = packet;
+        } else {
+          drop(in, packet, reason);
+        }
         continue;
       }
       to.ipv6 += meta.l3 == L3::kIpv6 ? 1U : 0U;
@@ -68,9 +85,11 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
     to.ipv4[kept] = __builtin_bswap32(destination);
     packets[kept++] = packet;
   }
-  counters_.ports[in].rx_packets.add(count);
+  counters_.ports[in].rx_packets.add(count - controls);
   counters_.ports[in].rx_bytes.add(bytes);
   if (kept != 0) route(*tables_->lookup, to, packets, kept);
+  if (controls != 0) [[unlikely]]
+    hide_from_routing(packets, kept);
   flush_drops();
   return kept;
 }
@@ -96,7 +115,17 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
   return DropReason::kNone;
 }
 
-void Pipeline::forward(Packet* const* packets, unsigned count, Time /*now*/) {
+void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
+  if (careful_ || has_pfc_) {
+    forward_as<true>(packets, count, now);
+  } else {
+    forward_as<false>(packets, count, now);
+  }
+}
+
+// `kCareful`: with a buffer, early drops or PFC. Without, nothing of it costs an instruction.
+template <bool kCareful>
+void Pipeline::forward_as(Packet* const* packets, unsigned count, [[maybe_unused]] Time now) {
   Towards to;
   for (unsigned i = 0; i < count; ++i) {
     Packet* packet = packets[i];
@@ -104,6 +133,10 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time /*now*/) {
     if (meta.route != to.route) to = towards(meta.route);
     const lb::NextHop* next = choose_path(to, meta.flow_hash);
     if (next == nullptr) [[unlikely]] {
+      if (kCareful && meta.l3 == L3::kNone) {
+        receive_control(packet, now);
+        continue;
+      }
       drop(meta.in_port, packet, to.state == nullptr ? DropReason::kNoRoute : DropReason::kNoLiveNextHop);
       continue;
     }
@@ -113,10 +146,12 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time /*now*/) {
     meta.out_port = out;
     meta.frame_bytes = frame_bytes;
     counters_.paths[next->counter].add(frame_bytes);
-    const DropReason refused = admit(packet, out, frame_bytes);
+    const DropReason refused = kCareful ? admit_carefully(packet, out, frame_bytes) : admit(packet, out, frame_bytes);
     if (refused != DropReason::kNone) [[unlikely]]
       drop(out, packet, refused);
   }
+  if (kCareful && buffer_.has_changed()) [[unlikely]]
+    follow_buffer(now);
   flush_drops();
 }
 
@@ -149,25 +184,114 @@ DropReason Pipeline::hand_over(Packet* packet, PortId out, uint32_t frame_bytes)
   return handover_->offer(packet) ? DropReason::kNone : DropReason::kHandoverFull;
 }
 
+inline DropReason Pipeline::admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes) {
+  const PacketMeta& meta = meta_of(packet);
+  const bool ours = frame_bytes <= max_frame_[out];
+  if (ours) {
+    const DropReason reason = refusal_of_queue(packet, out, frame_bytes);
+    if (reason != DropReason::kNone) [[unlikely]]
+      return count_refusal(packet, reason);
+  }
+  if (buffered_) {
+    const DropReason reason = buffer_.charge(meta.in_port, meta.traffic_class, frame_bytes);
+    if (reason != DropReason::kNone) [[unlikely]]
+      return count_refusal(packet, reason);
+  }
+  DropReason reason = DropReason::kNone;
+  if (ours) {
+    if (!egress_[out].enqueue(packet)) reason = DropReason::kQueueFull;
+  } else {
+    reason = hand_over(packet, out, frame_bytes);
+  }
+  if (reason == DropReason::kNone) [[likely]]
+    return reason;
+  if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, frame_bytes);
+  return count_refusal(packet, reason);
+}
+
+// What an egress queue says to a packet before the buffer is asked. Lossless classes are limited where they come in,
+// and are never refused here.
+inline DropReason Pipeline::refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes) {
+  const PacketMeta& meta = meta_of(packet);
+  const unsigned tc = meta.traffic_class;
+  const uint64_t queued = egress_[out].queue(tc).bytes();
+  if (controls_[out].drop[tc].strikes(queued, wred_random_)) [[unlikely]]
+    return DropReason::kWred;
+  if (buffered_ && !buffer_.is_lossless(meta.in_port, tc) && !buffer_.admits(out, tc, queued, frame_bytes))
+    return DropReason::kBufferFull;
+  return DropReason::kNone;
+}
+
+DropReason Pipeline::count_refusal(const Packet* packet, DropReason reason) {
+  const PacketMeta& meta = meta_of(packet);
+  const bool lossless = buffered_ && buffer_.is_lossless(meta.in_port, meta.traffic_class);
+  if (lossless && reason != DropReason::kFrameTooLong) {
+    counters_.flow_control[meta.in_port].lossless_violations[meta.traffic_class].add(1);
+  }
+  return reason;
+}
+
 void Pipeline::accept_handover(Packet* packet) {
-  const PortId out = meta_of(packet).out_port;
-  if (egress_[out].enqueue(packet)) return;
-  drop(out, packet, DropReason::kQueueFull);
+  const PacketMeta& meta = meta_of(packet);
+  const PortId out = meta.out_port;
+  DropReason reason = careful_ ? refusal_of_queue(packet, out, meta.frame_bytes) : DropReason::kNone;
+  if (reason == DropReason::kNone) {
+    if (egress_[out].enqueue(packet)) [[likely]]
+      return;
+    reason = DropReason::kQueueFull;
+  }
+  if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
+  drop(out, packet, count_refusal(packet, reason));
   flush_drops();
 }
 
 unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now) {
   EgressScheduler& port = egress_[out];
+  const unsigned controls = has_pfc_ && controls_[out].sender.is_due(now) ? send_control(out, packets, room, now) : 0;
+  packets += controls;
+  room -= controls;
   const uint64_t bytes_before = port.scheduled_bytes();
-  const unsigned n = port.schedule(packets, room, now, rewrite);
-  if (n == 0) return 0;
+  unsigned n = 0;
+  if (careful_) {
+    n = port.schedule(packets, room, now, [this, out](Packet* packet, uint64_t left) {
+      const PacketMeta& meta = meta_of(packet);
+      if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
+      mark(packet, out, left);
+      rewrite(packet);
+    });
+    if (buffer_.has_changed()) [[unlikely]]
+      follow_buffer(now);
+  } else {
+    n = port.schedule(packets, room, now, [](Packet* packet, uint64_t /*left*/) { rewrite(packet); });
+  }
+  if (n == 0) return controls;
   counters_.ports[out].tx_packets.add(n);
   counters_.ports[out].tx_bytes.add(port.scheduled_bytes() - bytes_before);
-  return n;
+  return n + controls;
+}
+
+// ECN at dequeue, by the queue that is left behind: what a receiver hears of is the congestion of this moment, not of
+// the time the packet came.
+inline void Pipeline::mark(Packet* packet, PortId out, uint64_t queued) {
+  const PacketMeta& meta = meta_of(packet);
+  const flowctl::Wred& wred = controls_[out].mark[meta.traffic_class];
+  if (!wred.is_on()) return;
+  uint8_t* ip = frame_of(packet) + meta.l3_offset;
+  if (!flowctl::is_capable(flowctl::ecn_of(ip, meta.l3))) return;
+  telemetry::FlowControlCounters& counters = counters_.flow_control[out];
+  counters.ecn_eligible[meta.traffic_class].add(1);
+  if (!wred.strikes(queued, wred_random_)) return;
+  flowctl::mark_ce(ip, meta.l3);
+  counters.ecn_marked[meta.traffic_class].add(1);
 }
 
 void Pipeline::count_unsent(PortId out, Packet* const* packets, unsigned count, DropReason reason) {
   for (unsigned i = 0; i < count; ++i) {
+    if (has_pfc_ && is_control(packets[i])) {
+      counters_.flow_control[out].tx_frames.subtract(1);
+      drop(out, packets[i], reason);
+      continue;
+    }
     counters_.ports[out].tx_packets.subtract(1);
     counters_.ports[out].tx_bytes.subtract(packets[i]->pkt_len);
     drop(out, packets[i], reason);
@@ -175,17 +299,25 @@ void Pipeline::count_unsent(PortId out, Packet* const* packets, unsigned count, 
   flush_drops();
 }
 
-void Pipeline::flush(PortId out, DropReason reason) {
+void Pipeline::flush(PortId out, DropReason reason, Time now) {
   EgressScheduler& port = egress_[out];
   const Rate rate = port.rate();
   port.set_rate(Rate::unlimited());
   port.set_paused(0);
+  controls_[out].pauses.clear(now);
+  controls_[out].sender.forget();
   Packet* packets[kBurst];
   while (const unsigned n = port.schedule(packets, kBurst, 0)) {
-    for (unsigned i = 0; i < n; ++i) drop(out, packets[i], reason);
+    for (unsigned i = 0; i < n; ++i) {
+      const PacketMeta& meta = meta_of(packets[i]);
+      if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
+      drop(out, packets[i], reason);
+    }
     flush_drops();
   }
   port.set_rate(rate);
+  if (buffer_.has_changed()) follow_buffer(now);
+  find_attention(now);
 }
 
 void Pipeline::drop(PortId charged, Packet* packet, DropReason reason) {

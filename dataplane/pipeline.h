@@ -3,7 +3,10 @@
 //
 //   ingress:  accept → parse → classify → route      depends on the packet alone: may run ahead, on any burst
 //   forward:  select path → admit → [egress queue]   depends on time and queues: in order, at the packet's own time
-//   egress:   schedule → rewrite                      what may leave a port at `now`
+//   egress:   schedule → mark → rewrite               what may leave a port at `now`
+//
+// Pause frames that arrive pass `ingress` and take effect in `forward`; those we send come out of `egress` first.
+// `attend` is for what happens because time passes: pauses that end, pauses that must be repeated.
 //
 // A Pipeline belongs to one lcore. Ports that another lcore owns are reached through `Handover`.
 #pragma once
@@ -15,16 +18,29 @@
 #include "dataplane/classify.h"
 #include "dataplane/egress_scheduler.h"
 #include "dataplane/plain_roce.h"
+#include "dataplane/shared_buffer.h"
 #include "dataplane/tables.h"
+#include "flowctl/ecn.h"
+#include "flowctl/pfc.h"
+#include "flowctl/pfc_sender.h"
 #include "lb/path_selector.h"
 #include "net/packet.h"
 #include "telemetry/counters.h"
 
 namespace heddle::dataplane {
 
+// Priority-based flow control by frames of our own.
+struct PfcSettings {
+  uint8_t classes = 0;  // bit = class that is paused when asked and whose sender is paused at XOFF; 0 = no PFC here
+  uint16_t quanta = flowctl::kMaxQuanta;  // asked for each time
+  Rate link;                              // what quanta are measured in; not unlimited
+  net::Mac source{};                      // of the frames we send
+};
+
 struct PortSettings {
   IngressPort ingress;
   EgressSettings egress;
+  PfcSettings pfc;
   uint32_t max_frame = 1518;  // longest frame it can send, without FCS
 };
 
@@ -44,11 +60,17 @@ class Pipeline {
     lb::HashSettings hash;
     uint64_t seed = 1;  // of random choices
     size_t paths = 0;   // size of the path counters
+    BufferSettings buffer;
+    std::vector<BufferLedger*> ledgers;  // of all lcores that share the buffer; empty if it is ours alone
+    unsigned self = 0;                   // our place among them
   };
 
   // `states`, `dropped` and `handover` (null if all ports are ours) outlive the pipeline. Frames that are dropped go to
   // `dropped` after their reason was counted.
   Pipeline(const Settings& settings, const PortStates& states, PacketSink& dropped, Handover* handover);
+
+  // Where its own pause frames come from; without, it sends none.
+  void use_source(PacketSource* source) { source_ = source; }
 
   // Tables for everything that follows; the caller keeps them alive until the next call and one burst more.
   void use_tables(const ForwardingTables* tables);
@@ -68,13 +90,44 @@ class Pipeline {
   unsigned egress(PortId out, Packet** packets, unsigned room, Time now);
   void count_unsent(PortId out, Packet* const* packets, unsigned count, DropReason reason);
 
+  // --- what happens because time passes
+  // Whether something does, and when it is next due; both meant for the ports we own.
+  bool needs_attention(Time now) const { return attention_ && !before(now, attention_at_); }
+  bool has_attention() const { return attention_; }
+  Time next_attention() const { return attention_at_; }
+  // Ends pauses whose time is over and has pause frames repeated.
+  void attend(Time now);
+  // Hears what other lcores have done with the buffer; once per round where it is shared.
+  void settle_buffer(Time now);
+  // Calls `each(port)` for every port that has become able to send since the last call: its pause ended, or it has a
+  // pause frame to send.
+  template <typename Each>
+  void take_awakened(const Each& each) {
+    for (const PortId port : awakened_) {
+      is_awakened_[port] = false;
+      each(port);
+    }
+    awakened_.clear();
+  }
+  // Whether the port has anything that may leave once the wire is free.
+  bool has_work(PortId out, Time now) const {
+    return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now));
+  }
+  // The rate of a port's link, which pause quanta are measured in, from now on.
+  void set_link_rate(PortId port, Rate link);
+
   EgressScheduler& port(PortId id) { return egress_[id]; }
   const EgressScheduler& port(PortId id) const { return egress_[id]; }
   size_t port_count() const { return egress_.size(); }
   const telemetry::SwitchCounters& counters() const { return counters_; }
+  bool is_buffered() const { return buffered_; }
+  SharedBuffer& buffer() { return buffer_; }
+  const SharedBuffer& buffer() const { return buffer_; }
+  // What the port's peer has told it to hold back.
+  const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
 
-  // Drops everything still queued at a port, with that reason.
-  void flush(PortId out, DropReason reason);
+  // Drops everything still queued at a port, with that reason, and forgets its pauses.
+  void flush(PortId out, DropReason reason, Time now);
 
  private:
   DropReason examine(PortId in, Packet* packet) const;
@@ -86,8 +139,26 @@ class Pipeline {
   };
   Towards towards(RouteId route);
   const lb::NextHop* choose_path(const Towards& to, uint32_t flow_hash);
+  template <bool kCareful>
+  void forward_as(Packet* const* packets, unsigned count, Time now);
   DropReason admit(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason hand_over(Packet* packet, PortId out, uint32_t frame_bytes);
+  DropReason admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes);
+  DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);
+  [[gnu::noinline]] DropReason count_refusal(const Packet* packet, DropReason reason);
+  void mark(Packet* packet, PortId out, uint64_t queued);
+
+  // --- flow control (pipeline_flow_control.cc)
+  void configure_control(PortId port, const PortSettings& settings);
+  static bool is_control(const Packet* packet);
+  bool keep_control(PortId in, Packet* packet);
+  void hide_from_routing(Packet* const* packets, unsigned count) const;
+  void receive_control(Packet* packet, Time now);
+  unsigned send_control(PortId out, Packet** packets, unsigned room, Time now);
+  void follow_buffer(Time now);
+  void find_attention(Time now);
+  void awaken(PortId port);
+  void consume(Packet* packet);
   [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
 
@@ -104,6 +175,27 @@ class Pipeline {
   std::vector<EgressScheduler> egress_;
   std::vector<lb::GroupState> group_states_;
   telemetry::SwitchCounters counters_;
+
+  // What packets meet on ports with a buffer, marking or PFC.
+  struct PortControl {
+    PfcSettings settings;
+    flowctl::PauseState pauses;  // what we must hold back
+    flowctl::PfcSender sender;   // what our peer must hold back
+    std::array<flowctl::Wred, kTrafficClasses> mark;
+    std::array<flowctl::Wred, kTrafficClasses> drop;
+  };
+  bool buffered_ = false;
+  bool careful_ = false;  // a buffer, marking or early drops somewhere
+  bool has_pfc_ = false;
+  bool attention_ = false;
+  Time attention_at_ = 0;
+  SharedBuffer buffer_;
+  std::vector<PortControl> controls_;
+  Random wred_random_;
+  PacketSource* source_ = nullptr;
+  std::vector<PortId> awakened_;
+  std::vector<bool> is_awakened_;
+
   std::array<Packet*, kBurst> dead_{};  // dropped in this burst, handed over together
   unsigned dead_count_ = 0;
 };

@@ -177,7 +177,7 @@ void LabSwitch::apply_events(Time now) {
     states_.set(event.port, event.up);
     pipeline_.port(event.port).set_rate(event.rate);
     if (was_up && !event.up) {
-      pipeline_.flush(event.port, DropReason::kPortDown);
+      pipeline_.flush(event.port, DropReason::kPortDown, now);
       departures_[event.port] = kNever;
       next_departure_ = *std::min_element(departures_.begin(), departures_.end());
     }

@@ -82,4 +82,12 @@ class PacketSink {
   virtual void take(Packet** packets, unsigned count) = 0;
 };
 
+// Where packets come from that a switch makes itself: its pause frames.
+class PacketSource {
+ public:
+  virtual ~PacketSource() = default;
+  // An empty packet with room for a small frame, or null if there is none now.
+  virtual Packet* make() = 0;
+};
+
 }  // namespace heddle

@@ -62,10 +62,49 @@ struct PathCounters {
   }
 };
 
+// Flow control on one port, by class.
+struct FlowControlCounters {
+  using ByClass = std::array<Counter, kTrafficClasses>;
+  ByClass rx_pause;  // PFC frames that named the class with a time, and with none
+  ByClass rx_resume;
+  ByClass tx_pause;
+  ByClass tx_resume;
+  Counter rx_frames;  // PFC frames, not among the port's packets
+  Counter tx_frames;
+  Counter rx_global_pause;  // MAC control frames that PFC does not obey; they are also among the port's drops
+  Counter rx_malformed;
+  ByClass lossless_violations;  // packets of a lossless class, by where they came in, that the buffer had no room for
+  ByClass ecn_eligible;         // ECN-capable packets that left by a queue that marks
+  ByClass ecn_marked;
+
+  FlowControlCounters& operator+=(const FlowControlCounters& other);
+};
+
 // One lcore's counters of one switch.
 struct alignas(64) SwitchCounters {
   std::vector<PortCounters> ports;
   std::vector<PathCounters> paths;  // by lb::NextHop::counter
+  std::vector<FlowControlCounters> flow_control;
 };
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+inline FlowControlCounters& FlowControlCounters::operator+=(const FlowControlCounters& other) {
+  const auto add = [](ByClass& to, const ByClass& from) {
+    for (size_t tc = 0; tc < to.size(); ++tc) to[tc].add(from[tc].get());
+  };
+  add(rx_pause, other.rx_pause);
+  add(rx_resume, other.rx_resume);
+  add(tx_pause, other.tx_pause);
+  add(tx_resume, other.tx_resume);
+  add(lossless_violations, other.lossless_violations);
+  add(ecn_eligible, other.ecn_eligible);
+  add(ecn_marked, other.ecn_marked);
+  rx_frames.add(other.rx_frames.get());
+  tx_frames.add(other.tx_frames.get());
+  rx_global_pause.add(other.rx_global_pause.get());
+  rx_malformed.add(other.rx_malformed.get());
+  return *this;
+}
 
 }  // namespace heddle::telemetry

@@ -48,6 +48,7 @@ constexpr net::Mac neighbour_mac(PortId port) { return {0x02, 0, 0, 0, 0xbb, sta
 struct SwitchPlan {
   std::vector<dataplane::PortSettings> ports;
   lb::HashSettings hash;
+  dataplane::BufferSettings buffer;
   SwitchPlan();
 };
 
@@ -139,6 +140,7 @@ inline dataplane::Pipeline::Settings TestSwitch::settings_of(const SwitchPlan& p
   settings.ports = plan.ports;
   settings.mine = std::move(mine);
   settings.hash = plan.hash;
+  settings.buffer = plan.buffer;
   settings.paths = 3;
   return settings;
 }

@@ -239,7 +239,7 @@ TEST(Flush, DropsAllThatIsQueuedAndKeepsTheRate) {
     device.pipeline().forward(burst.data(), device.ingress(burst, 0), 0);
   }
   device.pipeline().port(kPlainPort).set_paused(1);  // class 0
-  device.pipeline().flush(kPlainPort, DropReason::kPortDown);
+  device.pipeline().flush(kPlainPort, DropReason::kPortDown, 0);
   EXPECT_EQ(device.drops(kPlainPort, DropReason::kPortDown), 200U);
   EXPECT_EQ(device.sink.taken.size(), 200U);
   EXPECT_TRUE(device.pipeline().port(kPlainPort).empty());
