@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <rte_prefetch.h>
+
 #include "net/packet.h"
 
 namespace heddle::dataplane {
@@ -45,6 +47,11 @@ class alignas(64) EgressQueue {
     bytes_ = bytes;
     return true;
   }
+
+  // Asks for the slots of the packets next to leave.
+  void prefetch_slots() const { rte_prefetch0(&slots_[head_ & mask_]); }
+  // The packet that leaves `behind` others; null if there is none.
+  const Packet* peek(uint32_t behind) const { return behind < packets() ? slots_[(head_ + behind) & mask_] : nullptr; }
 
   // The queue is not empty.
   Packet* front() const { return slots_[head_ & mask_]; }

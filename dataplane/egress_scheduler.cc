@@ -52,6 +52,7 @@ unsigned EgressScheduler::next_by_deficit(uint8_t open) {
     while (((open >> turn_) & 1U) == 0);
     in_turn_ = true;
     deficit_[turn_] += quantum_[turn_];
+    in_credit_ |= static_cast<uint8_t>(1U << turn_);
     if (fits(turn_)) return turn_;
   }
 }

@@ -129,30 +129,61 @@ void Pipeline::forward_as(Packet* const* packets, unsigned count, [[maybe_unused
   Towards to;
   for (unsigned i = 0; i < count; ++i) {
     Packet* packet = packets[i];
-    PacketMeta& meta = meta_of(packet);
-    if (meta.route != to.route) to = towards(meta.route);
-    const lb::NextHop* next = choose_path(to, meta.flow_hash);
-    if (next == nullptr) [[unlikely]] {
-      if (kCareful && meta.l3 == L3::kNone) {
-        receive_control(packet, now);
-        continue;
-      }
-      drop(meta.in_port, packet, to.state == nullptr ? DropReason::kNoRoute : DropReason::kNoLiveNextHop);
-      continue;
-    }
-    const uint32_t frame_bytes = packet->pkt_len - meta.l3_offset + ethernet_bytes(next->rewrite);
-    const PortId out = next->port;
-    meta.rewrite = next->rewrite;
-    meta.out_port = out;
-    meta.frame_bytes = frame_bytes;
-    counters_.paths[next->counter].add(frame_bytes);
-    const DropReason refused = kCareful ? admit_carefully(packet, out, frame_bytes) : admit(packet, out, frame_bytes);
+    if (!choose_as<kCareful>(packet, to, now)) continue;
+    const PacketMeta& meta = meta_of(packet);
+    const DropReason refused = kCareful ? admit_carefully(packet, meta.out_port, meta.frame_bytes)
+                                        : enqueue(packet, meta.out_port, meta.frame_bytes);
     if (refused != DropReason::kNone) [[unlikely]]
-      drop(out, packet, refused);
+      drop(meta.out_port, packet, refused);
   }
   if (kCareful && buffer_.has_changed()) [[unlikely]]
     follow_buffer(now);
   flush_drops();
+}
+
+// False: the packet went no further.
+template <bool kCareful>
+inline bool Pipeline::choose_as(Packet* packet, Towards& to, [[maybe_unused]] Time now) {
+  PacketMeta& meta = meta_of(packet);
+  if (meta.route != to.route) to = towards(meta.route);
+  const lb::NextHop* next = choose_path(to, meta.flow_hash);
+  if (next == nullptr) [[unlikely]] {
+    if (kCareful && meta.l3 == L3::kNone) {
+      receive_control(packet, now);
+    } else {
+      drop(meta.in_port, packet, to.state == nullptr ? DropReason::kNoRoute : DropReason::kNoLiveNextHop);
+    }
+    return false;
+  }
+  meta.rewrite = next->rewrite;
+  meta.out_port = next->port;
+  meta.frame_bytes = packet->pkt_len - meta.l3_offset + ethernet_bytes(next->rewrite);
+  counters_.paths[next->counter].add(meta.frame_bytes);
+  return true;
+}
+
+bool Pipeline::choose(Packet* packet, Time now) {
+  Towards to;
+  const bool chosen = choose_as<false>(packet, to, now);
+  flush_drops();
+  return chosen;
+}
+
+bool Pipeline::admit(Packet* packet, Time /*now*/) {
+  const PacketMeta& meta = meta_of(packet);
+  const DropReason refused = enqueue(packet, meta.out_port, meta.frame_bytes);
+  if (refused == DropReason::kNone) [[likely]]
+    return true;
+  drop(meta.out_port, packet, refused);
+  flush_drops();
+  return false;
+}
+
+void Pipeline::prefetch_members(const Packet* packet) const {
+  const lb::NextHopGroup* group = tables_->group_for(meta_of(packet).route);
+  if (group == nullptr) return;
+  rte_prefetch0(group->members.data());
+  rte_prefetch0(&group_states_[tables_->index_of(group)]);
 }
 
 inline Pipeline::Towards Pipeline::towards(RouteId route) {
@@ -172,7 +203,7 @@ inline const lb::NextHop* Pipeline::choose_path(const Towards& to, uint32_t flow
   return pick == lb::PathSelector::kNone ? nullptr : to.group.members + pick;
 }
 
-inline DropReason Pipeline::admit(Packet* packet, PortId out, uint32_t frame_bytes) {
+inline DropReason Pipeline::enqueue(Packet* packet, PortId out, uint32_t frame_bytes) {
   if (frame_bytes > max_frame_[out]) [[unlikely]]
     return hand_over(packet, out, frame_bytes);
   return egress_[out].enqueue(packet) ? DropReason::kNone : DropReason::kQueueFull;

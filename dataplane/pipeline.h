@@ -81,6 +81,18 @@ class Pipeline {
 
   // Path choice and admission of survivors of `ingress`, in order.
   void forward(Packet* const* packets, unsigned count, Time now);
+  // The two halves for one packet, for a runner that brings the chosen port up to date in between; only without buffer,
+  // early drops and PFC (`is_simple`). False: dropped.
+  bool choose(Packet* packet, Time now);
+  bool admit(Packet* packet, Time now);
+  bool is_simple() const { return !careful_ && !has_pfc_; }
+  // Asks for the cache lines that `choose`, and then `admit`, will read of this packet's group and port.
+  void prefetch_group(const Packet* packet) const { tables_->prefetch(meta_of(packet).route); }
+  void prefetch_members(const Packet* packet) const;
+  void prefetch_queue(const Packet* packet) const {
+    const PacketMeta& meta = meta_of(packet);
+    egress_[meta.out_port].prefetch(meta.traffic_class);
+  }
 
   // Puts a packet that another lcore has routed into this pipeline's egress queue.
   void accept_handover(Packet* packet);
@@ -141,7 +153,9 @@ class Pipeline {
   const lb::NextHop* choose_path(const Towards& to, uint32_t flow_hash);
   template <bool kCareful>
   void forward_as(Packet* const* packets, unsigned count, Time now);
-  DropReason admit(Packet* packet, PortId out, uint32_t frame_bytes);
+  template <bool kCareful>
+  bool choose_as(Packet* packet, Towards& to, Time now);
+  DropReason enqueue(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason hand_over(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <rte_prefetch.h>
+
 #include "dataplane/route.h"
 #include "lb/next_hop_group.h"
 
@@ -27,6 +29,9 @@ struct ForwardingTables {
       id = group_of_route[route];
     }
     return id < groups.size() ? groups.data() + id : nullptr;
+  }
+  void prefetch(RouteId route) const {
+    if (route < group_of_route.size()) rte_prefetch0(&group_of_route[route]);
   }
   // Index of a group, for the per-lcore state beside it.
   size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }

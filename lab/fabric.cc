@@ -31,16 +31,27 @@ class Run {
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
     for (auto& host : fabric_->hosts) nodes_.push_back(host.get());
     for (auto& node : fabric_->switches) nodes_.push_back(node.get());
+    for (const LiveNode* node : nodes_) next_events_.push_back(node->next_event());
+    make_blocks();
     workload_messages_ = size_of(workload).messages;
   }
 
   RunResult go();
 
  private:
-  unsigned threads() const {
-    return settings_.run.threads != 0 ? settings_.run.threads : std::max(1U, std::thread::hardware_concurrency());
-  }
+  unsigned threads() const { return settings_.run.thread_count(); }
+  // Nodes that one thread runs in a window: all of them on one thread, else a part of the nodes.
+  struct Block {
+    size_t from = 0;
+    size_t to = 0;
+    std::vector<size_t> due{};     // nodes with something to do in the window
+    Time next = kNever;            // the earliest of what its nodes will do, and of what they sent
+    std::vector<HostId> causes{};  // hosts whose messages have an effect on other hosts
+  };
+
+  void make_blocks();
   void run_window(const Window& window);
+  void run_block(Block& block, Window window, unsigned thread);
   void pass_triggers();
   Time next_begin() const;
   bool should_stop(Time now);
@@ -52,7 +63,10 @@ class Run {
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
   std::vector<LiveNode*> nodes_;
-  tbb::global_control limit_threads_;  // also allows more threads than CPUs, which tests ask for
+  std::vector<Time> next_events_;  // by node
+  std::vector<Block> blocks_;
+  tbb::affinity_partitioner affinity_;  // a block keeps to its thread: its queues are in that core's cache
+  tbb::global_control limit_threads_;   // also allows more threads than CPUs, which tests ask for
   tbb::task_arena arena_;
   std::vector<std::unique_ptr<PacketArena::Cache>> caches_;
   Time limit_;
@@ -63,7 +77,7 @@ class Run {
 
 RunResult Run::go() {
   const auto began = WallClock::now();
-  Time now = next_begin();
+  Time now = *std::min_element(next_events_.begin(), next_events_.end());
   auto end = RunResult::End::kDone;
   Time last = 0;
   while (now != kNever) {
@@ -91,44 +105,76 @@ RunResult Run::go() {
   return result;
 }
 
-// Nodes in blocks that keep to their thread where they can: a node's queues are in that core's cache.
+void Run::make_blocks() {
+  const size_t count = threads() == 1 ? 1 : std::min<size_t>(nodes_.size(), threads() * 8U);
+  for (size_t i = 0; i < count; ++i) blocks_.push_back({nodes_.size() * i / count, nodes_.size() * (i + 1) / count});
+}
+
 void Run::run_window(const Window& window) {
-  const auto run_range = [&](size_t from, size_t to, unsigned thread) {
-    Window mine = window;
-    mine.packets = caches_[thread].get();
-    for (size_t i = from; i < to; ++i) {
-      if (i + 2 < to) nodes_[i + 2]->approach();
-      if (i + 1 < to) nodes_[i + 1]->prepare();
-      nodes_[i]->run(mine);
-    }
-  };
-  if (threads() == 1) {
-    run_range(0, nodes_.size(), 0);
+  if (blocks_.size() == 1) {
+    run_block(blocks_.front(), window, 0);
     return;
   }
   arena_.execute([&] {
-    const size_t grain = std::max<size_t>(1, nodes_.size() / (threads() * 8U));
     tbb::parallel_for(
-        tbb::blocked_range<size_t>(0, nodes_.size(), grain),
+        tbb::blocked_range<size_t>(0, blocks_.size(), 1),
         [&](const tbb::blocked_range<size_t>& range) {
-          run_range(range.begin(), range.end(), static_cast<unsigned>(tbb::this_task_arena::current_thread_index()));
+          const auto thread = static_cast<unsigned>(tbb::this_task_arena::current_thread_index());
+          for (size_t i = range.begin(); i < range.end(); ++i) run_block(blocks_[i], window, thread);
         },
-        tbb::simple_partitioner());
+        affinity_);
   });
+}
+
+// The nodes that have something to do; those to come are fetched into the cache meanwhile.
+void Run::run_block(Block& block, Window window, unsigned thread) {
+  window.packets = caches_[thread].get();
+  Time first_sent = kNever;
+  window.first_sent = &first_sent;
+  block.due.clear();
+  block.causes.clear();
+  block.next = kNever;
+  for (size_t node = block.from; node < block.to; ++node) {
+    if (next_events_[node] < window.end || nodes_[node]->inbox().any(window.parity)) {
+      block.due.push_back(node);
+    } else {
+      block.next = std::min(block.next, next_events_[node]);
+    }
+  }
+  const std::vector<size_t>& due = block.due;
+  for (size_t i = 0; i < due.size(); ++i) {
+    if (i + 3 < due.size()) nodes_[due[i + 3]]->fetch_tables();
+    if (i + 2 < due.size()) nodes_[due[i + 2]]->fetch_ports(window);
+    if (i + 1 < due.size()) nodes_[due[i + 1]]->fetch_packets(window);
+    const size_t node = due[i];
+    nodes_[node]->run(window);
+    next_events_[node] = nodes_[node]->next_event();
+    block.next = std::min(block.next, next_events_[node]);
+    if (node < fabric_->hosts.size() && !fabric_->hosts[node]->outgoing().empty()) {
+      block.causes.push_back(static_cast<HostId>(node));
+    }
+  }
+  block.next = std::min(block.next, first_sent);
 }
 
 // Effects on other hosts, in the order of the hosts that caused them. They lie at least a window ahead.
 void Run::pass_triggers() {
-  for (auto& host : fabric_->hosts) {
-    for (const RemoteTrigger& trigger : host->outgoing()) fabric_->hosts[trigger.host]->deliver(trigger);
-    host->outgoing().clear();
+  for (Block& block : blocks_) {
+    for (const HostId cause : block.causes) {
+      for (const RemoteTrigger& trigger : fabric_->hosts[cause]->outgoing()) {
+        fabric_->hosts[trigger.host]->deliver(trigger);
+        next_events_[trigger.host] = std::min(next_events_[trigger.host], trigger.at);
+        block.next = std::min(block.next, trigger.at);
+      }
+      fabric_->hosts[cause]->outgoing().clear();
+    }
   }
 }
 
 // The earliest thing that will happen anywhere: windows without work are skipped.
 Time Run::next_begin() const {
   Time next = kNever;
-  for (const LiveNode* node : nodes_) next = std::min(next, node->next_event());
+  for (const Block& block : blocks_) next = std::min(next, block.next);
   return next;
 }
 

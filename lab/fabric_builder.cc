@@ -38,6 +38,7 @@ class Builder {
     make_hosts();
     connect_queue_pairs();
     make_switches();
+    connect_inboxes();
     return std::move(fabric_);
   }
 
@@ -49,6 +50,7 @@ class Builder {
   void make_hosts();
   void connect_queue_pairs();
   void make_switches();
+  void connect_inboxes();
   void make_tables();
 
   dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
@@ -196,10 +198,22 @@ void Builder::make_switches() {
     for (const LinkId link : topology_.ports[node]) {
       ports.push_back({&wire_from(link, node), &wire_to(link, node), topology_.links[link].delay, false});
     }
-    for (const PortIndex port : topology_.uplinks(node)) ports[port].uplink = true;
-    fabric_->switches.push_back(std::make_unique<LabSwitch>(node, pipeline_settings(node), std::move(ports),
-                                                            std::move(versions_[node - topology_.host_count]),
-                                                            port_events(node), settings_.switches.sample_interval));
+    for (const PortIndex port : topology_.uplinks(node)) ports[port].is_uplink = true;
+    fabric_->switches.push_back(std::make_unique<LabSwitch>(
+        node,
+        LabSwitch::Settings{pipeline_settings(node), settings_.switches.sample_interval,
+                            settings_.switches.in_time_order},
+        std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node)));
+  }
+}
+
+void Builder::connect_inboxes() {
+  const bool alone = settings_.run.thread_count() == 1;
+  for (NodeId node = 0; node < topology_.nodes.size(); ++node) {
+    LiveNode& live = fabric_->node(node);
+    for (PortIndex port = 0; port < topology_.ports[node].size(); ++port) {
+      wire_to(topology_.ports[node][port], node).announce_by({live.inbox(), port, alone});
+    }
   }
 }
 

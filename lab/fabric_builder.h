@@ -30,6 +30,12 @@ struct Fabric {
   Fabric(const Workload& workload, const FabricSettings& settings, uint32_t host_count)
       : lookup(host_count), board(workload, settings.hosts.qps_per_connection) {}
 
+  // Hosts first, then switches, as in the topology.
+  LiveNode& node(NodeId id) {
+    if (id < hosts.size()) return *hosts[id];
+    return *switches[id - hosts.size()];
+  }
+
   HostLookup lookup;
   MessageBoard board;
   PacketArena packets;

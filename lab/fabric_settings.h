@@ -1,10 +1,12 @@
 // What a run of the lab is made of, beside its topology and workload: plain data, filled from a scenario.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "dataplane/egress_queue.h"
@@ -23,6 +25,7 @@ struct SwitchSettings {
   // switches at its ends know.
   Duration convergence = 10 * kMillisecond;
   Duration sample_interval = 100 * kMicrosecond;  // of uplink loads
+  bool in_time_order = false;                     // see LabSwitch::Settings; for tests
 };
 
 // What a receiving NIC does with a packet that is not the next one.
@@ -59,6 +62,8 @@ struct RunSettings {
   Duration window = 0;         // 0 = the lookahead; smaller for tests, never larger
   Time until = 0;              // 0 = until all is done; packets and timers from then on are not looked at
   Duration trigger_delay = 0;  // 0 = the smallest link delay
+
+  unsigned thread_count() const { return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency()); }
 };
 
 // Where to write the packets that pass a port, in both directions (pcapng, nanosecond stamps).

@@ -16,7 +16,8 @@ MessageId message_of(uint64_t mark) { return static_cast<MessageId>(mark >> 1U);
 }  // namespace
 
 Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
-    : settings_(settings),
+    : LiveNode(1),
+      settings_(settings),
       board_(board),
       out_(out),
       in_(in),
@@ -31,8 +32,7 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
 }
 
 void Host::run(const Window& window) {
-  in_.collect(window.parity);
-  first_sent_ = kNever;
+  if (inbox_.take(0, window.parity) != 0) in_.collect(window.parity);
   for (;;) {
     const Time arrival = in_.next_arrival();
     const Time timer = timers_.empty() ? kNever : timers_.front().at;
@@ -59,7 +59,7 @@ void Host::run(const Window& window) {
 Time Host::next_event() const {
   const Time arrival = in_.next_arrival();
   const Time timer = timers_.empty() ? kNever : timers_.front().at;
-  return std::min({arrival, timer, can_send() ? wire_free_at_ : kNever, first_sent_});
+  return std::min({arrival, timer, can_send() ? wire_free_at_ : kNever});
 }
 
 // --- receiving
@@ -198,7 +198,7 @@ void Host::send(Packet* packet, Time now, const Window& window) {
   wire_free_at_ = now + takes;
   const DropReason lost = out_.send(packet, now, wire_free_at_, window.parity);
   if (lost == DropReason::kNone) {
-    first_sent_ = std::min(first_sent_, wire_free_at_ + settings_.link_delay);
+    window.note_sent(wire_free_at_ + settings_.link_delay);
     return;
   }
   drops_[static_cast<size_t>(lost)]++;

@@ -57,10 +57,11 @@ class Host : public LiveNode {
   void add_message(MessageId message, uint32_t first_send_queue);
 
   void run(const Window& window) override;
-  void prepare() const override {
-    in_.prefetch_for_receiver();
-    out_.prefetch_for_sender();
+  void fetch_ports(const Window& window) const override {
+    in_.prefetch_for_receiver(window.parity);
+    out_.prefetch_for_sender(window.parity);
   }
+  void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity); }
   Time next_event() const override;
   uint64_t packets_held() const override { return control_.size() - control_head_; }
   const DropCounts& drops() const override { return drops_; }
@@ -124,7 +125,6 @@ class Host : public LiveNode {
   RoceWriter writer_;
   Random random_;
   Time wire_free_at_ = 0;
-  Time first_sent_ = kNever;  // arrival of the first packet sent in the window
   uint64_t window_packets_ = 0;
   size_t next_rate_change_ = 0;
   std::vector<Control> control_;  // in order; those before control_head_ are sent

@@ -10,80 +10,155 @@ namespace {
 constexpr uint16_t kNotAnUplink = 0xffff;
 }  // namespace
 
-LabSwitch::LabSwitch(NodeId id, const dataplane::Pipeline::Settings& pipeline, std::vector<Port> ports,
-                     std::vector<TableVersion> versions, std::vector<PortEvent> events, Duration sample_interval)
-    : id_(id),
+LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
+                     std::vector<PortEvent> events)
+    : LiveNode(ports.size()),
+      id_(id),
       states_(ports.size()),
-      pipeline_(pipeline, states_, sink_, nullptr),
+      pipeline_(settings.pipeline, states_, sink_, nullptr),
       ports_(std::move(ports)),
       versions_(std::move(versions)),
       events_(std::move(events)),
+      in_time_order_(settings.in_time_order || !pipeline_.is_simple()),
+      flying_(ports_.size()),
+      busy_(ports_.size()),
       departures_(ports_.size(), kNever),
-      sample_interval_(sample_interval),
-      next_sample_(sample_interval),
-      uplink_of_port_(ports_.size(), kNotAnUplink) {
+      sample_interval_(settings.sample_interval),
+      next_sample_(settings.sample_interval) {
   for (PortId port = 0; port < ports_.size(); ++port) {
-    if (!ports_[port].uplink) continue;
-    uplink_of_port_[port] = static_cast<uint16_t>(uplinks_.size());
-    uplinks_.push_back(port);
+    if (ports_[port].is_uplink) uplinks_.push_back(port);
   }
-  if (uplinks_.size() < 2) uplinks_.clear();
+  if (uplinks_.size() < 2) {  // nothing to compare
+    uplinks_.clear();
+    next_sample_ = kNever;
+  }
+  for (Port& port : ports_) port.uplink = kNotAnUplink;
+  for (size_t i = 0; i < uplinks_.size(); ++i) ports_[uplinks_[i]].uplink = static_cast<uint16_t>(i);
   uplink_bytes_.resize(uplinks_.size());
   pipeline_.use_tables(versions_.front().tables.get());
 }
 
-void LabSwitch::approach() const {
+void LabSwitch::fetch_tables() const {
   const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
   for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
   const auto* departures = reinterpret_cast<const std::byte*>(departures_.data());
   for (size_t at = 0; at < departures_.size() * sizeof(Time); at += 64) rte_prefetch0(departures + at);
 }
 
-void LabSwitch::prepare() const {
-  for (PortId port = 0; port < ports_.size(); ++port) {
-    ports_[port].in->prefetch_for_receiver();
-    ports_[port].out->prefetch_for_sender();
-    rte_prefetch0(&pipeline_.port(port));
-    rte_prefetch0(&pipeline_.counters().ports[port]);
+void LabSwitch::fetch_ports(const Window& window) const {
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
+    PortSet::visit_bits(arriving, word, [&](PortId port) {
+      ports_[port].in->prefetch_for_receiver(window.parity);
+      rte_prefetch0(&pipeline_.counters().ports[port]);
+    });
   }
+  busy_.for_each([&](PortId port) {
+    ports_[port].out->prefetch_for_sender(window.parity);
+    pipeline_.port(port).prefetch(ports_[port].traffic_class);
+    rte_prefetch0(&pipeline_.counters().ports[port]);
+  });
+}
+
+void LabSwitch::fetch_packets(const Window& window) const {
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
+    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity); });
+  }
+  busy_.for_each([&](PortId port) {
+    if (departures_[port] < window.end) pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
+  });
 }
 
 void LabSwitch::run(const Window& window) {
   sink_.cache = window.packets;
+  if (next_sample_ < window.begin) sample(window.begin);
+  timer_ = std::min(next_timer(), next_sample_);
   collect(window);
+  if (in_time_order_) {
+    forward_in_time_order(window);
+  } else {
+    forward_port_by_port(window);
+  }
+}
+
+void LabSwitch::forward_in_time_order(const Window& window) {
   for (const Arrival& arrival : arrivals_) {
     const Time now = window.begin + (arrival.order >> 16U);
-    advance(now, window);
     Packet* packet = arrival.packet;
     PacketMeta& meta = meta_of(packet);
     meta.arrival = now;
+    run_timers(now, window);
+    send_in_time_order(now, window);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
-    if (sink_.taken == dropped) schedule_departure(meta.out_port, now);
+    if (sink_.taken != dropped) continue;
+    ports_[meta.out_port].traffic_class = meta.traffic_class;
+    schedule_departure(meta.out_port, now);
   }
-  advance(window.end, window);
+  run_timers(window.end, window);
+  send_in_time_order(window.end, window);
+}
+
+// The same where a packet's path and admission depend on no other port: paths are chosen ahead, so that what the
+// packets need can be fetched meanwhile, and a port sends when somebody looks at it.
+void LabSwitch::forward_port_by_port(const Window& window) {
+  size_t chosen = 0;
+  for (size_t i = 0; i < arrivals_.size(); ++i) {
+    const Time now = window.begin + (arrivals_[i].order >> 16U);
+    run_timers(now, window);
+    if (i == chosen) chosen = choose_paths(i, window);
+    Packet* packet = arrivals_[i].packet;
+    if (packet == nullptr) continue;
+    const PacketMeta& meta = meta_of(packet);
+    ports_[meta.out_port].traffic_class = meta.traffic_class;
+    bring_up_to_date(meta.out_port, now, window);
+    if (pipeline_.admit(packet, now)) schedule_departure(meta.out_port, now);
+  }
+  run_timers(window.end, window);
+  busy_.for_each([&](PortId port) { bring_up_to_date(port, window.end, window); });
+}
+
+// Chooses the paths of the arrivals from that index up to the next timer; an arrival that is dropped loses its packet.
+// Returns the index of the first without a path.
+size_t LabSwitch::choose_paths(size_t from, const Window& window) {
+  size_t i = from;
+  for (; i < arrivals_.size(); ++i) {
+    Packet*& packet = arrivals_[i].packet;
+    const Time now = window.begin + (arrivals_[i].order >> 16U);
+    if (timer_ < now) break;
+    meta_of(packet).arrival = now;
+    if (pipeline_.choose(packet, now)) {
+      pipeline_.prefetch_queue(packet);
+      ports_[meta_of(packet).out_port].out->prefetch_for_sender(window.parity);
+    } else {
+      packet = nullptr;
+    }
+  }
+  return i;
 }
 
 // What leaves in the window has waited since windows ago: its three cache lines are cold.
-void LabSwitch::prefetch_front(PortId port) const {
-  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
-    const dataplane::EgressQueue& queue = pipeline_.port(port).queue(tc);
-    if (!queue.empty()) prefetch_packet(queue.front());
+void LabSwitch::prefetch_departing(PortId port) const {
+  const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
+  for (uint32_t behind = 0; behind < 3; ++behind) {
+    if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet(packet);
   }
 }
 
 // Everything that arrives in the window, through the stages that do not depend on time, then in order of time and port.
 void LabSwitch::collect(const Window& window) {
   arrivals_.clear();
-  next_arrival_ = first_sent_ = kNever;
-  // All heads first, so that their cache misses overlap.
-  for (PortId port = 0; port < ports_.size(); ++port) {
-    Wire& wire = *ports_[port].in;
-    wire.collect(window.parity);
-    if (!wire.empty()) prefetch_packet(wire.front());
-    if (departures_[port] < window.end) prefetch_front(port);
+  next_arrival_ = kNever;
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t sent = inbox_.take(word, window.parity);
+    flying_.add_word(word, sent);
+    PortSet::visit_bits(sent, word, [&](PortId port) { ports_[port].in->collect(window.parity); });
   }
-  for (PortId port = 0; port < ports_.size(); ++port) {
+  busy_.for_each([&](PortId port) {
+    if (departures_[port] < window.end) prefetch_departing(port);
+  });
+  flying_.for_each([&](PortId port) {
     Wire& wire = *ports_[port].in;
     unsigned n = 0;
     Time arrival = wire.next_arrival();
@@ -99,7 +174,9 @@ void LabSwitch::collect(const Window& window) {
     }
     if (n != 0) take_in(port, window, n);
     next_arrival_ = std::min(next_arrival_, arrival);
-  }
+    if (wire.empty()) flying_.remove(port);
+  });
+  for (const Arrival& arrival : arrivals_) pipeline_.prefetch_members(arrival.packet);
   std::sort(arrivals_.begin(), arrivals_.end(), [](const Arrival& a, const Arrival& b) { return a.order < b.order; });
 }
 
@@ -111,54 +188,73 @@ void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
   unsigned at = 0;
   for (unsigned i = 0; i < n; ++i, ++at) {
     while (burst_[at] != kept[i]) ++at;
+    pipeline_.prefetch_group(kept[i]);
     arrivals_.push_back({(burst_times_[at] - window.begin) << 16U | port, kept[i]});
   }
 }
 
-// Timers and departures before `until`.
-void LabSwitch::advance(Time until, const Window& window) {
+// What leaves a port before `until`.
+inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& window) {
+  while (departures_[port] < until) depart(port, departures_[port], window);
+}
+
+// What leaves any port before `until`; at equal times the lower port first.
+void LabSwitch::send_in_time_order(Time until, const Window& window) {
   for (;;) {
-    const Time timer = next_timer();
-    if (timer < until && timer <= next_departure_) {
-      apply_events(timer);
-      continue;
+    PortId first = kNoPort;
+    Time now = until;
+    busy_.for_each([&](PortId port) {
+      if (departures_[port] >= now) return;
+      now = departures_[port];
+      first = port;
+    });
+    if (first == kNoPort) return;
+    depart(first, now, window);
+  }
+}
+
+// Timers before `until`, each after what left before it.
+void LabSwitch::run_timers(Time until, const Window& window) {
+  for (; timer_ < until; timer_ = std::min(next_timer(), next_sample_)) {
+    if (in_time_order_) {
+      send_in_time_order(timer_, window);
+    } else {
+      busy_.for_each([&](PortId port) { bring_up_to_date(port, timer_, window); });
     }
-    if (next_departure_ >= until) return;
-    const Time now = next_departure_;
-    PortId port = 0;
-    while (departures_[port] != now) ++port;
-    depart(port, now, window);
-    next_departure_ = *std::min_element(departures_.begin(), departures_.end());
+    if (timer_ == next_sample_) sample(timer_);
+    apply_events(timer_);
   }
 }
 
 void LabSwitch::depart(PortId port, Time now, const Window& window) {
   Packet* packet = nullptr;
   if (pipeline_.egress(port, &packet, 1, now) == 0) {  // its queues are gated
-    departures_[port] = kNever;
+    stop(port);
     return;
   }
   const dataplane::EgressScheduler& scheduler = pipeline_.port(port);
   const Time end = scheduler.wire_free_at();
-  departures_[port] = scheduler.idle() ? kNever : end;
-  if (now >= next_sample_) sample(now);
+  departures_[port] = end;
+  if (scheduler.idle()) stop(port);
   const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
   if (lost != DropReason::kNone) {
     drops_[static_cast<size_t>(lost)]++;
     window.packets->put(packet);
     return;
   }
-  first_sent_ = std::min(first_sent_, end + ports_[port].delay);
-  if (const uint16_t uplink = uplink_of_port_[port]; uplink < uplink_bytes_.size()) {
-    uplink_bytes_[uplink] += packet->pkt_len;
-  }
+  window.note_sent(end + ports_[port].delay);
+  if (ports_[port].uplink != kNotAnUplink) uplink_bytes_[ports_[port].uplink] += packet->pkt_len;
+}
+
+void LabSwitch::stop(PortId port) {
+  departures_[port] = kNever;
+  busy_.remove(port);
 }
 
 void LabSwitch::schedule_departure(PortId port, Time now) {
   if (departures_[port] != kNever) return;
-  const Time at = std::max(now, pipeline_.port(port).wire_free_at());
-  departures_[port] = at;
-  next_departure_ = std::min(next_departure_, at);
+  departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
+  busy_.add(port);
 }
 
 // --- timers: links that change, tables that take over
@@ -177,9 +273,14 @@ void LabSwitch::apply_events(Time now) {
     states_.set(event.port, event.up);
     pipeline_.port(event.port).set_rate(event.rate);
     if (was_up && !event.up) {
+<<<<<<< HEAD
       pipeline_.flush(event.port, DropReason::kPortDown, now);
       departures_[event.port] = kNever;
       next_departure_ = *std::min_element(departures_.begin(), departures_.end());
+=======
+      pipeline_.flush(event.port, DropReason::kPortDown);
+      stop(event.port);
+>>>>>>> eddb050 (wip)
     }
   }
   while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
@@ -187,7 +288,11 @@ void LabSwitch::apply_events(Time now) {
   }
 }
 
-Time LabSwitch::next_event() const { return std::min({next_timer(), next_departure_, next_arrival_, first_sent_}); }
+Time LabSwitch::next_event() const {
+  Time next = std::min(next_timer(), next_arrival_);
+  busy_.for_each([&](PortId port) { next = std::min(next, departures_[port]); });
+  return next;
+}
 
 uint64_t LabSwitch::packets_held() const {
   uint64_t held = 0;

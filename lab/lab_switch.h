@@ -19,7 +19,9 @@ class LabSwitch : public LiveNode {
     Wire* out = nullptr;
     Wire* in = nullptr;
     Duration delay = 0;
-    bool uplink = false;
+    bool is_uplink = false;
+    uint16_t uplink = 0;        // its position among the uplinks; set by the switch
+    uint8_t traffic_class = 0;  // of the last packet queued: whose queue to fetch
   };
   // Something that happens to one of its links; the port's rate from then on.
   struct PortEvent {
@@ -34,12 +36,21 @@ class LabSwitch : public LiveNode {
     std::unique_ptr<dataplane::ForwardingTables> tables;
   };
 
-  LabSwitch(NodeId id, const dataplane::Pipeline::Settings& pipeline, std::vector<Port> ports,
-            std::vector<TableVersion> versions, std::vector<PortEvent> events, Duration sample_interval);
+  struct Settings {
+    dataplane::Pipeline::Settings pipeline;
+    Duration sample_interval = 0;  // of uplink loads
+    // Whether all ports send in the order of time. Needed where a decision depends on more than the chosen port's
+    // queue; elsewhere the result is the same, and ports are brought up to date one by one, when they matter.
+    bool in_time_order = false;
+  };
+
+  LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
+            std::vector<PortEvent> events);
 
   void run(const Window& window) override;
-  void approach() const override;
-  void prepare() const override;
+  void fetch_tables() const override;
+  void fetch_ports(const Window& window) const override;
+  void fetch_packets(const Window& window) const override;
   Time next_event() const override;
   uint64_t packets_held() const override;
   const DropCounts& drops() const override { return drops_; }
@@ -65,12 +76,18 @@ class LabSwitch : public LiveNode {
   };
 
   void collect(const Window& window);
-  void prefetch_front(PortId port) const;
+  void prefetch_departing(PortId port) const;
+  void forward_in_time_order(const Window& window);
+  void forward_port_by_port(const Window& window);
+  size_t choose_paths(size_t from, const Window& window);
   void take_in(PortId port, const Window& window, unsigned count);
-  void advance(Time until, const Window& window);
+  void bring_up_to_date(PortId port, Time until, const Window& window);
+  void send_in_time_order(Time until, const Window& window);
+  void run_timers(Time until, const Window& window);
   void depart(PortId port, Time now, const Window& window);
   void apply_events(Time now);
   void schedule_departure(PortId port, Time now);
+  void stop(PortId port);
   Time next_timer() const;
   void sample(Time now);
 
@@ -84,10 +101,12 @@ class LabSwitch : public LiveNode {
   size_t next_version_ = 1;
   size_t next_port_event_ = 0;
 
+  bool in_time_order_;
+  PortSet flying_;                 // ports with packets that have been collected and not arrived
+  PortSet busy_;                   // ports with something to send
   std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
-  Time next_departure_ = kNever;   // the earliest of them
   Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
-  Time first_sent_ = kNever;       // arrival of the first packet sent in the window
+  Time timer_ = kNever;            // the next event, version or sample
   std::vector<Arrival> arrivals_;  // of the window, in order
   std::array<Packet*, kBurst> burst_{};
   std::array<Time, kBurst> burst_times_{};
@@ -96,7 +115,6 @@ class LabSwitch : public LiveNode {
   Time next_sample_;
   std::vector<PortId> uplinks_;
   std::vector<uint64_t> uplink_bytes_;  // in the interval, by position in uplinks_
-  std::vector<uint16_t> uplink_of_port_;
   std::vector<ImbalanceSample> imbalance_;
   DropCounts drops_{};  // on its outgoing links; the pipeline counts its own
 };

@@ -1,4 +1,5 @@
-// The result of a run depends on its inputs alone: not on threads, on the window or on what ran before.
+// The result of a run depends on its inputs alone: not on threads, on the window, on what ran before, or on whether all
+// ports of a switch send in the order of time.
 #include <string>
 #include <vector>
 
@@ -126,6 +127,8 @@ TEST_P(Determinism, OnAnyThreadsAndAnyWindow) {
       again("window divided by " + std::to_string(divisor), settings);
     }
     settings.run.window = 0;
+    settings.switches.in_time_order = true;
+    again("all ports in time order", settings);
     settings.run.seed = 8;
     EXPECT_NE(run_fabric(t, workload, settings).ended_at, base.ended_at) << "the seed has no effect";
   }

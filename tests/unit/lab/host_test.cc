@@ -33,6 +33,7 @@ class HostTest : public testing::Test {
     settings.nic = nic;
     settings.nic.start_jitter = false;
     host_ = std::make_unique<Host>(settings, *board_, out_, in_);
+    in_.announce_by({host_->inbox(), 0, true});
     std::map<HostId, uint32_t> first_queue;
     for (MessageId m = 0; m < messages.size(); ++m) {
       const auto [at, fresh] = first_queue.try_emplace(messages[m].dst, 0);
@@ -46,7 +47,8 @@ class HostTest : public testing::Test {
     std::vector<Packet*> packets;
     while (now_ < until) {
       const Time end = std::min(until, now_ + kDelay);
-      host_->run({now_, end, parity_, &cache_});
+      Time first_sent = kNever;
+      host_->run({now_, end, parity_, &cache_, &first_sent});
       parity_ = 1 - parity_;
       out_.collect(parity_);
       while (!out_.empty()) packets.push_back(out_.pop());
