@@ -273,14 +273,8 @@ void LabSwitch::apply_events(Time now) {
     states_.set(event.port, event.up);
     pipeline_.port(event.port).set_rate(event.rate);
     if (was_up && !event.up) {
-<<<<<<< HEAD
       pipeline_.flush(event.port, DropReason::kPortDown, now);
-      departures_[event.port] = kNever;
-      next_departure_ = *std::min_element(departures_.begin(), departures_.end());
-=======
-      pipeline_.flush(event.port, DropReason::kPortDown);
       stop(event.port);
->>>>>>> eddb050 (wip)
     }
   }
   while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
