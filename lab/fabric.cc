@@ -210,6 +210,9 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.duplicates += counters.duplicates;
     result.out_of_order_packets += counters.out_of_order_packets;
     result.out_of_order_degree = std::max(result.out_of_order_degree, counters.out_of_order_degree);
+    result.ce_packets += counters.ce_packets;
+    result.cnps += counters.cnps_sent;
+    result.host_pfc_frames += counters.pfc_frames;
   }
   for (const LiveNode* node : nodes_) {
     for (size_t i = 0; i < kDropReasons; ++i) result.drops[i] += node->drops()[i];
@@ -239,6 +242,9 @@ RunResult Run::collect(RunResult::End end, Time at) {
     for (const MessageTimes& times : result.messages) {
       if (times.sent != kNever) result.ended_at = std::max(result.ended_at, times.sent);
     }
+  }
+  for (const auto& host : fabric_->hosts) {
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) result.host_pause_time += host->paused_time(tc, result.ended_at);
   }
   result.threads = threads();
   rusage usage{};

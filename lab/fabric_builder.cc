@@ -169,7 +169,7 @@ void Builder::make_hosts() {
   }
 }
 
-// One connection per ordered pair of hosts that talk, in the order in which the workload first mentions them.
+// One connection per ordered pair of hosts that talk, or per message, in the order in which the workload mentions them.
 void Builder::connect_queue_pairs() {
   std::map<std::pair<HostId, HostId>, uint32_t> first_send_queue;
   std::vector<uint32_t> receive_queues(topology_.host_count, 0);
@@ -180,13 +180,19 @@ void Builder::connect_queue_pairs() {
       source.add_message(m, 0);
       continue;
     }
-    const auto [at, fresh] = first_send_queue.try_emplace({message.src, message.dst}, 0);
-    if (fresh) {
+    const auto connect = [&] {
       uint32_t& next = receive_queues[message.dst];
-      at->second = source.add_send_queues(message.dst, next);
-      fabric_->hosts[message.dst]->add_receive_queues(message.src, at->second);
+      const uint32_t first = source.add_send_queues(message.dst, next);
+      fabric_->hosts[message.dst]->add_receive_queues(message.src, first);
       next += settings_.hosts.qps_per_connection;
+      return first;
+    };
+    if (settings_.hosts.connections == Connections::kPerMessage) {
+      source.add_message(m, connect());
+      continue;
     }
+    const auto [at, fresh] = first_send_queue.try_emplace({message.src, message.dst}, 0);
+    if (fresh) at->second = connect();
     source.add_message(m, at->second);
   }
 }

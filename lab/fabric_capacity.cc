@@ -175,7 +175,7 @@ FabricCapacity capacity_of(const Topology& topology, const std::vector<LinkEvent
   }
   capacity.payload_per_packet = hosts.mtu;
   capacity.header_bytes_per_packet = kDataFrameOverhead;
-  capacity.overhead = static_cast<uint32_t>(overhead);
+  capacity.overhead = overhead;
   capacity.trigger_delay = trigger_delay;
   put_leaves(topology, states, capacity);
   put_pods(topology, states, capacity);

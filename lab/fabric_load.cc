@@ -9,7 +9,7 @@ namespace heddle::lab {
 
 uint64_t wire_bytes(uint64_t bytes, const FabricCapacity& fabric) {
   const uint64_t packets = (bytes + fabric.payload_per_packet - 1) / fabric.payload_per_packet;
-  return bytes + packets * (fabric.header_bytes_per_packet + fabric.overhead);
+  return bytes + packets * static_cast<uint64_t>(int64_t{fabric.header_bytes_per_packet} + fabric.overhead);
 }
 
 FabricLoad::FabricLoad(const Workload& workload, const FabricCapacity& fabric)

@@ -34,7 +34,7 @@ struct FabricCapacity {
 
   uint32_t payload_per_packet = 4096;     // at least 1
   uint32_t header_bytes_per_packet = 58;  // Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
-  uint32_t overhead = 24;                 // per packet on the link beside the frame: kEthernetOverhead
+  int overhead = 24;                      // per packet on the link beside the frame: kEthernetOverhead
 };
 
 // Bytes that a message occupies on a link.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/egress_queue.h"
+#include "flowctl/dcqcn.h"
 #include "lab/link_state.h"
 #include "lab/topology.h"
 #include "lb/scheduler.h"
@@ -43,8 +44,15 @@ enum class Entropy : uint8_t {
   kNone        // all queue pairs use one port
 };
 
+// Which messages share queue pairs.
+enum class Connections : uint8_t {
+  kPerPair,    // all from one host to another, one after the other, as a training job's
+  kPerMessage  // none: every message has its own, as a storage client's flows in other simulators
+};
+
 struct HostSettings {
   uint32_t mtu = 4096;  // payload bytes of a packet, 256–4096
+  Connections connections = Connections::kPerPair;
   uint32_t qps_per_connection = 1;
   Entropy entropy = Entropy::kPerQp;
   uint32_t spray_ports = 256;  // a power of two, 2–16384
@@ -54,6 +62,8 @@ struct HostSettings {
   uint64_t window_bytes = 0;           // most unacknowledged bytes of a queue pair; 0 = line rate, no window
   Duration retransmit_timeout = 4 * kMillisecond;  // restarts with every ACK
   bool start_jitter = true;                        // of messages released by time alone: up to one packet time
+  std::optional<flowctl::DcqcnSet> dcqcn{};        // congestion control; nothing: every queue pair sends at line rate
+  uint8_t ack_dscp = 26;                           // 0–63: by default ACKs share the class of data
 };
 
 struct RunSettings {

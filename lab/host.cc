@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "dataplane/classify.h"
 #include "net/error.h"
 
 namespace heddle::lab {
@@ -13,6 +14,13 @@ namespace {
 uint64_t owner_mark(const SendPacket& packet) { return uint64_t{packet.message} << 1U | (packet.repeated ? 1U : 0U); }
 MessageId message_of(uint64_t mark) { return static_cast<MessageId>(mark >> 1U); }
 
+// Data is ECN-capable if somebody heeds the marks (RFC 3168 5: ECT(0)).
+RoceTos tos_of(const HostSettings& nic) {
+  constexpr unsigned kEct0 = 2;
+  return {.data = static_cast<uint8_t>(kDataDscp << 2U | (nic.dcqcn ? kEct0 : 0U)),
+          .ack = static_cast<uint8_t>(nic.ack_dscp << 2U)};
+}
+
 }  // namespace
 
 Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
@@ -21,10 +29,13 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
       board_(board),
       out_(out),
       in_(in),
-      writer_(settings.id, settings.first_switch),
+      writer_(settings.id, settings.first_switch, tos_of(settings.nic)),
       random_(settings.seed, settings.id),
       window_packets_(
-          settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)) {
+          settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)),
+      ack_class_(dataplane::IngressPort::default_dscp_map()[settings.nic.ack_dscp]),
+      controls_congestion_(settings.nic.dcqcn.has_value()),
+      dcqcn_(settings.nic.dcqcn ? settings.nic.dcqcn->at(settings.rate) : flowctl::DcqcnSettings()) {
   // A sender that has used up its window asks for an ACK (AckReq in the BTH): it would wait for ever otherwise.
   if (window_packets_ != 0) {
     settings_.nic.ack_every = static_cast<uint32_t>(std::min<uint64_t>(settings_.nic.ack_every, window_packets_));
@@ -36,9 +47,10 @@ void Host::run(const Window& window) {
   for (;;) {
     const Time arrival = in_.next_arrival();
     const Time timer = timers_.empty() ? kNever : timers_.front().at;
-    const Time departure = can_send() ? wire_free_at_ : kNever;
+    const Time departure = next_departure();
     const Time now = std::min({arrival, timer, departure});
     if (now >= window.end) return;
+    pause_.expire(now);
     if (arrival == now) {
       Packet* packet = in_.pop();
       if (!in_.empty()) prefetch_packet(in_.front());
@@ -59,19 +71,26 @@ void Host::run(const Window& window) {
 Time Host::next_event() const {
   const Time arrival = in_.next_arrival();
   const Time timer = timers_.empty() ? kNever : timers_.front().at;
-  return std::min({arrival, timer, can_send() ? wire_free_at_ : kNever});
+  return std::min({arrival, timer, next_departure()});
 }
 
 // --- receiving
 // ---------------------------------------------------------------------------------------------------------
 
 void Host::arrive(Packet* packet, Time now) {
+  if (is_mac_control(packet)) [[unlikely]] {
+    receive_mac_control(packet, now);
+    return;
+  }
   counters_.packets_received++;
   if (destination_of(packet) != settings_.id) throw_failed("host {} received a packet for another host", settings_.id);
-  if (static_cast<net::Opcode>(bth_of(packet).opcode) == net::Opcode::kRcAck) {
-    receive_ack(packet, now);
-  } else {
-    receive_data(packet, now);
+  switch (static_cast<net::Opcode>(bth_of(packet).opcode)) {
+    case net::Opcode::kRcAck:
+      return receive_ack(packet, now);
+    case net::Opcode::kCnp:
+      return receive_cnp(packet, now);
+    default:
+      return receive_data(packet, now);
   }
 }
 
@@ -97,12 +116,13 @@ void Host::receive_data(Packet* packet, Time now) {
     counters_.packets_received--;
     drops_[static_cast<size_t>(DropReason::kOutOfOrder)]++;
   }
+  if (is_marked(packet)) notice_congestion(index, now);
   if (receipt.reply == Receipt::Reply::kNone) return;
   const bool nak = receipt.reply == Receipt::Reply::kNak;
   // A NAK of selective repeat names the packet that came, in the place of the message number.
   const bool selective = settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat;
   const auto msn = static_cast<uint32_t>(nak && selective ? static_cast<uint32_t>(bth.psn) : queue.completed_parts());
-  control_.push_back({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
+  acks_.push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
 }
 
 void Host::receive_ack(Packet* packet, Time now) {
@@ -127,44 +147,83 @@ void Host::receive_ack(Packet* packet, Time now) {
     queue.acknowledge(psn, done);
   }
   restart_timer(index, now);
-  list(index);
+  list(index, now);
+}
+
+void Host::notice_congestion(uint32_t index, Time now) {
+  counters_.ce_packets++;
+  if (controls_congestion_ && notification_[index].on_marked(now, dcqcn_.cnp_interval)) cnps_.push(index);
+}
+
+void Host::receive_cnp(const Packet* packet, Time now) {
+  counters_.cnps_received++;
+  const uint32_t index = (bth_of(packet).dest_qp - send_queue_number(0)) / 2;
+  if (controls_congestion_) paced_[index].point.on_cnp(now);
+}
+
+// A frame that is being sent is sent to its end; what is paused begins no other.
+void Host::receive_mac_control(const Packet* packet, Time now) {
+  flowctl::PfcRequest request;
+  if (flowctl::parse_mac_control(frame_of(packet), packet->data_len, request) != flowctl::MacControl::kPfc) {
+    counters_.control_ignored++;
+    return;
+  }
+  counters_.pfc_frames++;
+  apply_rate_changes(now);
+  pause_.receive(request, settings_.rate, now);
 }
 
 // --- sending
 // -----------------------------------------------------------------------------------------------------------
 
 void Host::depart(const Window& window, Time now) {
-  Packet* packet = control_head_ != control_.size() ? next_control(*window.packets) : next_data(*window.packets, now);
-  if (packet != nullptr) send(packet, now, window);
+  PacketArena::Cache& packets = *window.packets;
+  if (!cnps_.empty() && may_send(kCnpClass)) {
+    send(next_cnp(packets), now, window);
+  } else if (!acks_.empty() && may_send(ack_class_)) {
+    send(next_ack(packets), now, window);
+  } else if (uint32_t index = 0; may_send(kDataClass) && next_turn(index)) {
+    Packet* packet = next_data(index, packets, now);
+    const uint64_t wire_bytes = wire_bytes_of(packet);
+    send(packet, now, window);
+    requeue(index, wire_bytes, now);
+  }
 }
 
-Packet* Host::next_control(PacketArena::Cache& packets) {
-  const Control control = control_[control_head_++];
-  if (control_head_ == control_.size()) {
-    control_.clear();
-    control_head_ = 0;
-  }
-  const ReceiveQueue& queue = receive_queues_[control.receive_queue];
+Packet* Host::next_cnp(PacketArena::Cache& packets) {
+  const ReceiveQueue& queue = receive_queues_[cnps_.pop()];
+  Packet* packet = packets.take();
+  writer_.write_cnp(packet, {.destination = queue.peer, .source_port = queue.source_port, .dest_qp = queue.dest_qp});
+  counters_.cnps_sent++;
+  return packet;
+}
+
+Packet* Host::next_ack(PacketArena::Cache& packets) {
+  const Ack ack = acks_.pop();
+  const ReceiveQueue& queue = receive_queues_[ack.receive_queue];
   Packet* packet = packets.take();
   writer_.write_ack(packet,
                     {.destination = queue.peer,
                      .source_port = queue.source_port,
                      .opcode = net::Opcode::kRcAck,
                      .dest_qp = queue.dest_qp,
-                     .psn = control.psn},
-                    control.nak ? kAethNakSequenceError : kAethAck, control.msn);
+                     .psn = ack.psn},
+                    ack.nak ? kAethNakSequenceError : kAethAck, ack.msn);
   return packet;
 }
 
-// Of the queue whose turn it is; null if none has a packet any more: while a queue waited to repeat something, an ACK
-// may have said that there is no need.
-Packet* Host::next_data(PacketArena::Cache& packets, Time now) {
-  uint32_t index = turns_.pop();
-  while (!send_queues_[index].has_packet(window_packets_)) {
-    send_queues_[index].listed = false;
-    if (turns_.empty()) return nullptr;
+// The queue whose turn it is; false if none has a packet any more: while a queue waited to repeat something, an ACK may
+// have said that there is no need.
+bool Host::next_turn(uint32_t& index) {
+  while (!turns_.empty()) {
     index = turns_.pop();
+    if (send_queues_[index].has_packet(window_packets_)) return true;
+    send_queues_[index].listed = false;
   }
+  return false;
+}
+
+Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
   SendQueue& queue = send_queues_[index];
   const SendPacket next = queue.take(settings_.nic.mtu);
   Packet* packet = packets.take();
@@ -180,22 +239,28 @@ Packet* Host::next_data(PacketArena::Cache& packets, Time now) {
   counters_.data_packets++;
   counters_.retransmitted += next.repeated ? 1 : 0;
   if (!queue.timer_armed) restart_timer(index, now);
-  if (queue.has_packet(window_packets_)) {
-    turns_.push(index);
-  } else {
-    queue.listed = false;
-  }
   return packet;
+}
+
+// A packet of the queue has begun at `now`: when may the next one?
+void Host::requeue(uint32_t index, uint64_t wire_bytes, Time now) {
+  if (controls_congestion_) {
+    Paced& paced = paced_[index];
+    paced.point.on_sent(wire_bytes, now);
+    const Rate rate = paced.point.rate(now);
+    paced.eligible_at = paced.point.is_limited() ? now + rate.time_for(wire_bytes) : now;
+  }
+  if (send_queues_[index].has_packet(window_packets_)) {
+    join_turns(index, wire_free_at_);
+  } else {
+    send_queues_[index].listed = false;
+  }
 }
 
 void Host::send(Packet* packet, Time now, const Window& window) {
   counters_.packets_sent++;
-  while (next_rate_change_ < settings_.rate_changes.size() && settings_.rate_changes[next_rate_change_].at <= now) {
-    settings_.rate = settings_.rate_changes[next_rate_change_++].rate;
-  }
-  const Duration takes =
-      settings_.rate.time_for(static_cast<uint64_t>(static_cast<int64_t>(packet->pkt_len) + settings_.overhead));
-  wire_free_at_ = now + takes;
+  apply_rate_changes(now);
+  wire_free_at_ = now + settings_.rate.time_for(wire_bytes_of(packet));
   const DropReason lost = out_.send(packet, now, wire_free_at_, window.parity);
   if (lost == DropReason::kNone) {
     window.note_sent(wire_free_at_ + settings_.link_delay);
@@ -214,20 +279,26 @@ uint16_t Host::source_port(SendQueue& queue) {
   return static_cast<uint16_t>(0xc000U | ((queue.spray++ ^ queue.source_port) & mask));
 }
 
-void Host::list(uint32_t index) {
+void Host::apply_rate_changes(Time now) {
+  while (next_rate_change_ < settings_.rate_changes.size() && settings_.rate_changes[next_rate_change_].at <= now) {
+    settings_.rate = settings_.rate_changes[next_rate_change_++].rate;
+  }
+}
+
+void Host::list(uint32_t index, Time now) {
   SendQueue& queue = send_queues_[index];
   if (queue.listed || !queue.has_packet(window_packets_)) return;
   queue.listed = true;
-  turns_.push(index);
+  join_turns(index, now);
 }
 
-void Host::Turns::push(uint32_t queue) {
-  if (tail_ - head_ == ring_.size()) {
-    std::vector<uint32_t> wider(ring_.empty() ? 4 : ring_.size() * 2);
-    for (uint64_t i = head_; i != tail_; ++i) wider[i & (wider.size() - 1)] = ring_[i & (ring_.size() - 1)];
-    ring_ = std::move(wider);
+// At once if its rate lets it send by `now`, otherwise when it does.
+void Host::join_turns(uint32_t index, Time now) {
+  if (controls_congestion_ && paced_[index].eligible_at > now) {
+    set_timer(paced_[index].eligible_at, Timer::Kind::kPace, index);
+  } else {
+    turns_.push(index);
   }
-  ring_[tail_++ & (ring_.size() - 1)] = queue;
 }
 
 // --- timers
@@ -255,6 +326,9 @@ void Host::expire(const Timer& timer, Time now) {
     case Timer::Kind::kRelease:
       release(timer.id, now);
       return;
+    case Timer::Kind::kPace:
+      turns_.push(timer.id);
+      return;
     case Timer::Kind::kRetransmit:
       break;
   }
@@ -269,89 +343,7 @@ void Host::expire(const Timer& timer, Time now) {
   counters_.timeouts++;
   queue.time_out(settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat);
   restart_timer(timer.id, now);
-  list(timer.id);
-}
-
-// --- the workload
-// ------------------------------------------------------------------------------------------------------
-
-uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue) {
-  const auto first = static_cast<uint32_t>(send_queues_.size());
-  for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
-    SendQueue& queue = send_queues_.emplace_back();
-    queue.peer = peer;
-    queue.qp = send_queue_number(first + i);
-    queue.dest_qp = receive_queue_number(first_receive_queue + i);
-    queue.source_port =
-        settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(queue.qp, queue.dest_qp);
-  }
-  return first;
-}
-
-uint32_t Host::add_receive_queues(HostId peer, uint32_t first_send_queue) {
-  const auto first = static_cast<uint32_t>(receive_queues_.size());
-  for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
-    ReceiveQueue& queue = receive_queues_.emplace_back();
-    queue.peer = peer;
-    queue.qp = receive_queue_number(first + i);
-    queue.dest_qp = send_queue_number(first_send_queue + i);
-    queue.source_port =
-        settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(queue.qp, queue.dest_qp);
-  }
-  return first;
-}
-
-void Host::add_message(MessageId message, uint32_t first_send_queue) {
-  own_.push_back({message, first_send_queue});
-  const Message& m = board_.message(message);
-  if (m.pending != 0) return;
-  Time at = m.start;
-  if (settings_.nic.start_jitter && !m.is_barrier()) {
-    const uint64_t bytes = settings_.nic.mtu + kDataFrameOverhead + static_cast<uint64_t>(settings_.overhead);
-    at += static_cast<Time>(random_.uniform() * static_cast<double>(settings_.rate.time_for(bytes)));
-  }
-  set_timer(at, Timer::Kind::kRelease, message);
-}
-
-void Host::release(MessageId message, Time now) {
-  board_.released(message, now);
-  if (board_.message(message).is_barrier()) {
-    board_.barrier_done(message, now);
-    fire(message, TriggerOn::kReceived, now);
-    fire(message, TriggerOn::kSent, now);
-    return;
-  }
-  const auto own = std::lower_bound(own_.begin(), own_.end(), message,
-                                    [](const OwnMessage& o, MessageId m) { return o.message < m; });
-  for (uint32_t i = 0; i < board_.parts_of(message); ++i) {
-    const uint32_t index = own->first_send_queue + i;
-    send_queues_[index].post(message, board_.part_bytes(message, i), settings_.nic.mtu);
-    list(index);
-  }
-}
-
-void Host::trigger(MessageId message, Time now) {
-  if (!board_.count_trigger(message)) return;
-  const Duration wait = board_.message(message).start;
-  if (wait == 0) {
-    release(message, now);
-  } else {
-    set_timer(now + wait, Timer::Kind::kRelease, message);
-  }
-}
-
-void Host::fire(MessageId cause, TriggerOn on, Time now) {
-  for (const Trigger& effect : board_.workload().triggers_of(cause)) {
-    if (effect.on != on) continue;
-    const HostId host = board_.message(effect.to).src;
-    if (host != settings_.id) {
-      outgoing_.push_back({host, effect.to, now + effect.delay + settings_.trigger_delay});
-    } else if (effect.delay == 0) {
-      trigger(effect.to, now);
-    } else {
-      set_timer(now + effect.delay, Timer::Kind::kTrigger, effect.to);
-    }
-  }
+  list(timer.id, now);
 }
 
 }  // namespace heddle::lab

@@ -1,12 +1,17 @@
 // A server's NIC and the RDMA application behind it: posts the messages of the workload, answers those that arrive.
 //
-// One egress port at line rate: acknowledgements first, then the queue pairs in turn, one packet each.
+// One egress port at line rate: congestion notifications first, then acknowledgements, then the queue pairs in turn,
+// one packet each. With congestion control a queue pair waits for its own next time before it joins the turns again.
+// Classes that the switch has paused wait (802.1Q 36).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "flowctl/dcqcn.h"
+#include "flowctl/pfc.h"
 #include "lab/fabric_settings.h"
+#include "lab/growing_ring.h"
 #include "lab/live_node.h"
 #include "lab/message_board.h"
 #include "lab/queue_pair.h"
@@ -28,6 +33,11 @@ struct HostCounters {
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;
   uint64_t messages_sent = 0;  // of this host, with their last ACK
+  uint64_t ce_packets = 0;     // data packets that arrived marked "congestion experienced"
+  uint64_t cnps_sent = 0;
+  uint64_t cnps_received = 0;
+  uint64_t pfc_frames = 0;       // received; in no other count
+  uint64_t control_ignored = 0;  // other MAC control frames, likewise
 };
 
 class Host : public LiveNode {
@@ -63,7 +73,7 @@ class Host : public LiveNode {
   }
   void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity); }
   Time next_event() const override;
-  uint64_t packets_held() const override { return control_.size() - control_head_; }
+  uint64_t packets_held() const override { return acks_.size() + cnps_.size(); }
   const DropCounts& drops() const override { return drops_; }
 
   // Between windows: effects on other hosts' messages, and those of others on ours.
@@ -71,6 +81,10 @@ class Host : public LiveNode {
   void deliver(const RemoteTrigger& trigger) { set_timer(trigger.at, Timer::Kind::kTrigger, trigger.message); }
 
   const HostCounters& counters() const { return counters_; }
+  // How long PFC has held a class back in all, up to `now`, the end of the run.
+  Duration paused_time(unsigned traffic_class, Time now) const { return pause_.paused_time(traffic_class, now); }
+  // Of the send queue with this index; only with congestion control.
+  const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return paced_[index].point; }
 
   // Numbers on the wire of the queues with these indices; one number space per host.
   static constexpr uint32_t send_queue_number(uint32_t index) { return 0x10 + 2 * index; }
@@ -79,7 +93,7 @@ class Host : public LiveNode {
  private:
   struct Timer {
     // In the order in which they happen at one time.
-    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit };
+    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace };
     Time at;
     Kind kind;
     uint32_t id;  // message or send queue
@@ -92,31 +106,63 @@ class Host : public LiveNode {
   };
 
   // An acknowledgement that waits for the port.
-  struct Control {
+  struct Ack {
     uint32_t receive_queue;
     uint32_t psn;
     uint32_t msn;
     bool nak;
   };
 
+  // What congestion control knows of a send queue.
+  struct Paced {
+    flowctl::ReactionPoint point;
+    Time eligible_at = 0;  // when its next packet may start
+  };
+
   void arrive(Packet* packet, Time now);
   void receive_data(Packet* packet, Time now);
   void receive_ack(Packet* packet, Time now);
+  void receive_cnp(const Packet* packet, Time now);
+  void receive_mac_control(const Packet* packet, Time now);
+  void notice_congestion(uint32_t receive_queue, Time now);
   void expire(const Timer& timer, Time now);
   void depart(const Window& window, Time now);
-  Packet* next_control(PacketArena::Cache& packets);
-  Packet* next_data(PacketArena::Cache& packets, Time now);
+  Packet* next_cnp(PacketArena::Cache& packets);
+  Packet* next_ack(PacketArena::Cache& packets);
+  bool next_turn(uint32_t& index);
+  Packet* next_data(uint32_t index, PacketArena::Cache& packets, Time now);
   void send(Packet* packet, Time now, const Window& window);
+  void requeue(uint32_t index, uint64_t wire_bytes, Time now);
 
   void release(MessageId message, Time now);
   void trigger(MessageId message, Time now);
   void fire(MessageId cause, TriggerOn on, Time now);
   void set_timer(Time at, Timer::Kind kind, uint32_t id);
   void restart_timer(uint32_t queue, Time now);
-  void list(uint32_t queue);
+  void list(uint32_t queue, Time now);
+  void join_turns(uint32_t queue, Time now);
+  void apply_rate_changes(Time now);
   uint16_t source_port(SendQueue& queue);
 
-  bool can_send() const { return control_head_ != control_.size() || !turns_.empty(); }
+  // Classes for which something waits.
+  uint8_t backlog() const {
+    return static_cast<uint8_t>((cnps_.empty() ? 0U : 1U << kCnpClass) | (acks_.empty() ? 0U : 1U << ack_class_) |
+                                (turns_.empty() ? 0U : 1U << kDataClass));
+  }
+  uint64_t wire_bytes_of(const Packet* packet) const {
+    return static_cast<uint64_t>(int64_t{packet->pkt_len} + settings_.overhead);
+  }
+  bool may_send(unsigned traffic_class) const { return !pause_.is_paused(traffic_class); }
+  bool can_send() const { return (backlog() & ~pause_.paused()) != 0; }
+  // When the port starts its next packet, unless something comes before. A pause may run out first.
+  Time next_departure() const {
+    if (can_send()) return wire_free_at_;
+    return backlog() == 0 ? kNever : std::max(wire_free_at_, pause_.next_expiry());
+  }
+
+  // As switches sort them by default (dataplane::IngressPort).
+  static constexpr unsigned kDataClass = 3;
+  static constexpr unsigned kCnpClass = 6;
 
   Settings settings_;
   MessageBoard& board_;
@@ -127,26 +173,18 @@ class Host : public LiveNode {
   Time wire_free_at_ = 0;
   uint64_t window_packets_ = 0;
   size_t next_rate_change_ = 0;
-  std::vector<Control> control_;  // in order; those before control_head_ are sent
-  size_t control_head_ = 0;
-
-  // Send queues that have a packet for the port, in turn: a ring.
-  class Turns {
-   public:
-    bool empty() const { return head_ == tail_; }
-    void push(uint32_t queue);
-    uint32_t pop() { return ring_[head_++ & (ring_.size() - 1)]; }
-
-   private:
-    std::vector<uint32_t> ring_;
-    uint64_t head_ = 0;
-    uint64_t tail_ = 0;
-  };
-
-  Turns turns_;
+  unsigned ack_class_;
+  flowctl::PauseState pause_;
+  GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
+  GrowingRing<Ack> acks_;
+  GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
   std::vector<SendQueue> send_queues_;
   std::vector<ReceiveQueue> receive_queues_;
-  std::vector<Timer> timers_;  // a heap, the next at the front
+  bool controls_congestion_;
+  flowctl::DcqcnSettings dcqcn_;
+  std::vector<Paced> paced_;                              // by send queue; empty without congestion control
+  std::vector<flowctl::NotificationPoint> notification_;  // by receive queue, likewise
+  std::vector<Timer> timers_;                             // a heap, the next at the front
   struct OwnMessage {
     MessageId message;
     uint32_t first_send_queue;

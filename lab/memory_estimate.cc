@@ -14,7 +14,11 @@ namespace {
 constexpr uint64_t kPortBytes = sizeof(dataplane::EgressScheduler) + sizeof(dataplane::IngressPort) +
                                 sizeof(telemetry::PortCounters) + sizeof(LabSwitch::Port) + 2 * sizeof(Wire) + 512;
 
-uint64_t connections_of(const Workload& workload) {
+// What congestion control adds to a queue pair.
+constexpr uint64_t kPacedBytes = sizeof(flowctl::ReactionPoint) + sizeof(Time) + sizeof(flowctl::NotificationPoint);
+
+uint64_t connections_of(const Workload& workload, Connections connections) {
+  if (connections == Connections::kPerMessage) return size_of(workload).messages;
   std::unordered_set<uint64_t> pairs;
   for (const Message& message : workload.messages) {
     if (!message.is_barrier()) pairs.insert(uint64_t{message.src} << 32U | message.dst);
@@ -32,7 +36,8 @@ uint64_t packets_under_way(const Topology& topology, const Workload& workload, c
   uint64_t bound = all / 2;
   if (settings.hosts.window_bytes != 0) {
     const uint64_t per_queue = std::max<uint64_t>(1, settings.hosts.window_bytes / mtu);
-    bound = std::min(bound, connections_of(workload) * settings.hosts.qps_per_connection * per_queue);
+    bound = std::min(
+        bound, connections_of(workload, settings.hosts.connections) * settings.hosts.qps_per_connection * per_queue);
   }
   if (settings.switches.queue_limit != dataplane::EgressQueue::kUnlimited) {
     bound = std::min(bound, 2 * topology.links.size() * (settings.switches.queue_limit / mtu + 1));
@@ -49,11 +54,11 @@ uint64_t estimate_memory(const Topology& topology, const Workload& workload, con
   for (const LinkEvent& event : settings.events) {
     if (event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp) ++table_versions;
   }
-  const uint64_t queue_pairs = connections_of(workload) * settings.hosts.qps_per_connection;
+  const uint64_t queue_pairs = connections_of(workload, settings.hosts.connections) * settings.hosts.qps_per_connection;
   return size_of(workload).memory_bytes + workload.messages.size() * (sizeof(MessageTimes) + 32) +
          table_versions * routes_bytes(topology) + ports * kPortBytes + topology.switch_count() * sizeof(LabSwitch) +
          topology.host_count * (sizeof(Host) + 2 * sizeof(Wire)) +
-         queue_pairs * (sizeof(SendQueue) + sizeof(ReceiveQueue) + 160) +
+         queue_pairs * (sizeof(SendQueue) + sizeof(ReceiveQueue) + 160 + (settings.hosts.dcqcn ? kPacedBytes : 0)) +
          packets_under_way(topology, workload, settings) * PacketArena::kPacketBytes;
 }
 

@@ -154,7 +154,8 @@ void Report::put_packets(Json& json) const {
     dropped += result_.drops[reason];
   }
   json["drops"] = std::move(drops);
-  put_not_applicable(json, {"lossless_violations", "pauses_sent", "pause_time_us", "ecn_marked", "cnps"});
+  put_not_applicable(json, {"lossless_violations", "pauses_sent", "pause_time_us", "ecn_marked"});
+  json["cnps"] = experiment_.settings.hosts.dcqcn ? Json(result_.cnps) : Json();
   json["out_of_order"] = {{"packets", result_.out_of_order_packets}, {"max_degree", result_.out_of_order_degree}};
   json["retransmitted"] = result_.retransmitted;
   json["timeouts"] = result_.timeouts;

@@ -13,6 +13,13 @@ namespace heddle::lab {
 inline constexpr uint32_t kRoceHeaders = 14 + 20 + 8 + 12;
 inline constexpr uint32_t kDataFrameOverhead = kRoceHeaders + net::kIcrcBytes;
 inline constexpr uint32_t kAckFrame = kRoceHeaders + sizeof(net::Aeth) + net::kIcrcBytes;
+// Of a congestion notification: 16 reserved bytes behind the BTH (IBTA A17.9.3).
+inline constexpr uint32_t kCnpReserved = 16;
+inline constexpr uint32_t kCnpFrame = kRoceHeaders + kCnpReserved + net::kIcrcBytes;
+
+// DSCPs as NICs and switches ship them: data AF31, congestion notifications CS6.
+inline constexpr uint8_t kDataDscp = 26;
+inline constexpr uint8_t kCnpDscp = 48;
 
 // Addresses of the lab: host h is 10.0.0.1 + h; nodes have one MAC each, 02:00 and the node number.
 inline constexpr uint32_t kFirstHostAddress = 0x0a000001;
@@ -45,19 +52,31 @@ struct RoceFields {
   bool ack_request = false;
 };
 
+// The IPv4 TOS field (DSCP 6, ECN 2) of one host's packets.
+struct RoceTos {
+  uint8_t data = kDataDscp << 2U;
+  uint8_t ack = kDataDscp << 2U;
+};
+
 // Writes one host's packets: the constant part of the headers is made once.
 class RoceWriter {
  public:
-  // DSCP 26 and ECT(0), as RoCE data is sent in the field.
-  RoceWriter(HostId host, NodeId first_switch);
+  RoceWriter(HostId host, NodeId first_switch, RoceTos tos = {});
 
   void write_data(Packet* packet, const RoceFields& fields, uint32_t payload) const;
   // `syndrome` and `msn` as in IBTA 9.3.5.
   void write_ack(Packet* packet, const RoceFields& fields, uint8_t syndrome, uint32_t msn) const;
+  // A congestion notification for the queue pair `dest_qp`: BECN set, PSN 0.
+  void write_cnp(Packet* packet, const RoceFields& fields) const;
 
  private:
-  void write_headers(Packet* packet, const RoceFields& fields, uint32_t frame_bytes, uint32_t header_bytes) const;
+  struct Sizes {
+    uint32_t frame;
+    uint32_t headers;  // of those, what is in the packet's data
+  };
+  void write_headers(Packet* packet, const RoceFields& fields, uint8_t tos, Sizes sizes) const;
 
+  RoceTos tos_;
   std::array<uint8_t, kRoceHeaders> blank_{};
 };
 
@@ -70,6 +89,11 @@ inline const net::Aeth& aeth_of(const Packet* packet) {
 }
 inline HostId destination_of(const Packet* packet) {
   return __builtin_bswap32(net::load<uint32_t>(frame_of(packet) + 30)) - kFirstHostAddress;
+}
+// Whether a switch has marked it: "congestion experienced" (RFC 3168 5).
+inline bool is_marked(const Packet* packet) { return (frame_of(packet)[15] & 3U) == 3; }
+inline bool is_mac_control(const Packet* packet) {
+  return net::load<uint16_t>(frame_of(packet) + 12) == __builtin_bswap16(net::kTypeMacControl);
 }
 // Payload bytes of a data packet.
 inline uint32_t payload_of(const Packet* packet) { return packet->pkt_len - kDataFrameOverhead; }

@@ -60,6 +60,13 @@ struct RunResult {
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;  // the highest
 
+  // Congestion control.
+  uint64_t ce_packets = 0;  // data packets that reached their host marked "congestion experienced"
+  uint64_t cnps = 0;        // congestion notifications sent
+  // PFC at hosts: frames received, and how long they held classes back, summed over hosts and classes.
+  uint64_t host_pfc_frames = 0;
+  Duration host_pause_time = 0;
+
   std::vector<ImbalanceSample> imbalance;  // by node, then time
   std::vector<LinkLoad> links;             // by LinkId
   uint64_t peak_queue_bytes = 0;           // of one egress queue

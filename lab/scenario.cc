@@ -24,7 +24,6 @@ config::OverlayOptions overlay_options();
 Scenario read(const Document& document);
 void read_fabric(const Map& section, SwitchSettings& switches);
 lb::Scheduler read_scheduler(const Value& value);
-void read_hosts(const Map& section, Scenario& scenario);
 void read_run(const Map& section, RunSettings& run);
 void read_bench(const Map& section, BenchSpec& bench);
 
@@ -77,26 +76,6 @@ std::string read_file_name(const Value& value) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
-const Words<OutOfOrder>& loss_recovery_words() {
-  static const Words<OutOfOrder> words{{"go-back-n", OutOfOrder::kGoBackN},
-                                       {"selective-repeat", OutOfOrder::kSelectiveRepeat}};
-  return words;
-}
-
-const Words<OutOfOrder>& out_of_order_words() {
-  static const Words<OutOfOrder> words{{"go-back-n", OutOfOrder::kGoBackN},
-                                       {"selective-repeat", OutOfOrder::kSelectiveRepeat},
-                                       {"in-order-placement", OutOfOrder::kInOrderPlacement},
-                                       {"any-order-placement", OutOfOrder::kAnyOrderPlacement}};
-  return words;
-}
-
-const Words<Entropy>& entropy_words() {
-  static const Words<Entropy> words{
-      {"per-qp", Entropy::kPerQp}, {"per-packet", Entropy::kPerPacket}, {"none", Entropy::kNone}};
-  return words;
-}
-
 const Words<lb::Granularity>& granularity_words() {
   static const Words<lb::Granularity> words{{"flow", lb::Granularity::kFlow}, {"packet", lb::Granularity::kPacket}};
   return words;
@@ -124,10 +103,7 @@ Scenario read(const Document& document) {
   read_fabric(
       root.section("fabric", {"link_layer", "scheduler", "buffer", "queue_limit", "convergence", "sample_interval"}),
       scenario.switches);
-  read_hosts(root.section("hosts", {"mtu", "congestion_control", "loss_recovery", "out_of_order", "reorder_buffer",
-                                    "qps_per_connection", "entropy", "spray_ports", "ack_every", "window",
-                                    "retransmit_timeout", "start_jitter"}),
-             scenario);
+  read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));
   read_run(root.section("run", {"seed", "until", "threads", "window", "trigger_delay"}), scenario.run);
@@ -176,41 +152,6 @@ lb::Scheduler read_scheduler(const Value& value) {
   const auto scheduler = lb::scheduler_named(value.scalar(accepted));
   if (!scheduler) value.refuse(accepted);
   return *scheduler;
-}
-
-void read_hosts(const Map& section, Scenario& scenario) {
-  HostSettings& hosts = scenario.hosts;
-  hosts.mtu = section.optional("mtu", hosts.mtu, integer<uint32_t>(256, 4096));
-  section.optional("congestion_control", "none", one_of<std::string_view>({{"none", "none"}}));
-  scenario.loss_recovery = section.optional("loss_recovery", OutOfOrder::kGoBackN, one_of(loss_recovery_words()));
-  const Value order = section.at("out_of_order");
-  if (!order.is_missing()) {
-    Words<std::optional<OutOfOrder>> words{{"default", std::nullopt}};
-    for (const auto& [word, meaning] : out_of_order_words()) words.emplace_back(word, meaning);
-    scenario.out_of_order = one_of(words)(order);
-  }
-  hosts.reorder_bytes = section.optional("reorder_buffer", hosts.reorder_bytes, config::bytes(4096, 1'000'000'000'000));
-  hosts.qps_per_connection = section.optional("qps_per_connection", 1, integer<uint32_t>(1, 256));
-  hosts.entropy = section.optional("entropy", hosts.entropy, one_of(entropy_words()));
-  hosts.spray_ports = section.optional("spray_ports", hosts.spray_ports, [](const Value& value) {
-    const auto ports = config::parse_integer(value.scalar("a power of two from 2 to 16384"));
-    if (!ports || *ports < 2 || *ports > 16'384 || (*ports & (*ports - 1)) != 0) {
-      value.refuse("a power of two from 2 to 16384");
-    }
-    return static_cast<uint32_t>(*ports);
-  });
-  hosts.ack_every = section.optional("ack_every", hosts.ack_every, integer<uint32_t>(1, 1024));
-  const Value window = section.at("window");
-  if (!window.is_missing() && !window.is_word("unlimited")) {
-    const std::string accepted = fmt::format("unlimited, or a size such as 64KiB or 2MB, from {} (the mtu) to 1TB",
-                                             config::print_bytes(hosts.mtu));
-    const auto bytes = config::parse_bytes(window.scalar(accepted));
-    if (!bytes || *bytes < hosts.mtu || *bytes > 1'000'000'000'000) window.refuse(accepted);
-    hosts.window_bytes = *bytes;
-  }
-  hosts.retransmit_timeout =
-      section.optional("retransmit_timeout", hosts.retransmit_timeout, config::duration(kMicrosecond, 1000 * kSecond));
-  hosts.start_jitter = section.optional("start_jitter", hosts.start_jitter, config::boolean());
 }
 
 // A duration, or a word that stands for "what the lab would choose", which is 0.

@@ -27,23 +27,6 @@ Json fabric_json(const SwitchSettings& switches) {
           {"sample_interval", config::print_duration(switches.sample_interval)}};
 }
 
-Json hosts_json(const Scenario& scenario) {
-  const HostSettings& hosts = scenario.hosts;
-  return {{"mtu", hosts.mtu},
-          {"congestion_control", "none"},
-          {"loss_recovery", word_for(loss_recovery_words(), scenario.loss_recovery)},
-          {"out_of_order", scenario.out_of_order ? word_for(out_of_order_words(), *scenario.out_of_order)
-                                                 : std::string_view("default")},
-          {"reorder_buffer", config::print_bytes(hosts.reorder_bytes)},
-          {"qps_per_connection", hosts.qps_per_connection},
-          {"entropy", word_for(entropy_words(), hosts.entropy)},
-          {"spray_ports", hosts.spray_ports},
-          {"ack_every", hosts.ack_every},
-          {"window", or_word(hosts.window_bytes, "unlimited", config::print_bytes)},
-          {"retransmit_timeout", config::print_duration(hosts.retransmit_timeout)},
-          {"start_jitter", hosts.start_jitter}};
-}
-
 Json run_json(const RunSettings& run) {
   return {{"seed", run.seed},
           {"until", or_word(run.until, "done", config::print_duration)},

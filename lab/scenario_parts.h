@@ -54,6 +54,10 @@ void read_pattern(const config::Map& map, JobSpec& job);
 std::vector<std::string_view> pattern_keys(std::string_view kind);
 Json pattern_json(const JobSpec& job);
 
+// `hosts:` (scenario_hosts.cc).
+void read_hosts(const config::Map& root, Scenario& scenario);
+Json hosts_json(const Scenario& scenario);
+
 // `events:` (scenario_events.cc).
 std::vector<EventSpec> read_events(const config::List& items);
 Json events_json(const std::vector<EventSpec>& events);

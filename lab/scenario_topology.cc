@@ -12,6 +12,16 @@ using config::one_of;
 using config::Value;
 
 const std::vector<std::string_view> kKinds{"leaf-spine", "fat-tree", "rail", "single-switch", "graph", "file"};
+// Bytes that may be below zero.
+int read_overhead(const Value& value) {
+  const std::string accepted = fmt::format("a whole number from {} to {}", kMinLinkOverhead, kMaxLinkOverhead);
+  const std::string& text = value.scalar(accepted);
+  const bool negative = text.starts_with('-');
+  const auto size = config::parse_integer(std::string_view(text).substr(negative ? 1 : 0));
+  if (!size || *size > (negative ? uint64_t{-kMinLinkOverhead} : uint64_t{kMaxLinkOverhead})) value.refuse(accepted);
+  return negative ? -static_cast<int>(*size) : static_cast<int>(*size);
+}
+
 const std::vector<std::string_view> kLinkKeys{"rate", "delay", "overhead", "loss", "bit_error"};
 constexpr size_t kMaxGraphItems = 1'000'000;
 
@@ -61,7 +71,7 @@ TopologySpec read_topology(const Map& root) {
   if (kind == "file") {
     spec.shape =
         TopologyFile{map.required("file", read_file_name), map.required("format", one_of(topology_format_words())),
-                     map.optional("overhead", kEthernetOverhead, integer<int>(0, kMaxLinkOverhead))};
+                     map.optional("overhead", kEthernetOverhead, read_overhead)};
   }
   return spec;
 }
@@ -168,7 +178,7 @@ void read_link_keys(const Map& map, LinkSettings& link) {
     return *rate;
   });
   link.delay = map.optional("delay", link.delay, config::duration(kMinLinkDelay, kMaxLinkDelay));
-  link.overhead = map.optional("overhead", link.overhead, integer<int>(0, kMaxLinkOverhead));
+  link.overhead = map.optional("overhead", link.overhead, read_overhead);
   link.loss = map.optional("loss", link.loss, read_loss);
   link.bit_error = map.optional("bit_error", link.bit_error, config::number(0, 0.1));
 }

@@ -29,6 +29,8 @@ inline constexpr Rate kMinLinkRate = Rate(1'000'000);
 inline constexpr Rate kMaxLinkRate = Rate::gbps(1600);
 inline constexpr Duration kMinLinkDelay = kNanosecond;  // the smallest delay is the lookahead of the run
 inline constexpr Duration kMaxLinkDelay = kSecond;
+// Of a link's overhead. Below zero: simulators whose packets take fewer bytes than their headers would.
+inline constexpr int kMinLinkOverhead = -32;
 inline constexpr int kMaxLinkOverhead = 256;
 
 inline constexpr uint32_t kNoPod = UINT32_MAX;
@@ -46,7 +48,7 @@ struct Node {
 struct LinkSettings {
   Rate rate = Rate::gbps(100);       // each direction; kMinLinkRate … kMaxLinkRate
   Duration delay = kMicrosecond;     // propagation, one way; kMinLinkDelay … kMaxLinkDelay
-  int overhead = kEthernetOverhead;  // bytes a frame occupies beyond its own, 0 … kMaxLinkOverhead
+  int overhead = kEthernetOverhead;  // bytes a frame occupies beyond its own, kMinLinkOverhead … kMaxLinkOverhead
   double loss = 0;                   // probability that a frame is lost, [0, 1)
   double bit_error = 0;              // probability that a bit arrives wrong, [0, 1)
 };

@@ -49,9 +49,9 @@ void check_link(const Topology& topology, LinkId id) {
     throw_bad_input("topology: link {} has a delay of {} us; accepted: {} to {}", link_name(topology, id),
                     to_microseconds(link.delay), to_microseconds(kMinLinkDelay), to_microseconds(kMaxLinkDelay));
   }
-  if (link.overhead < 0 || link.overhead > kMaxLinkOverhead) {
-    throw_bad_input("topology: link {} has an overhead of {} bytes; accepted: 0 to {}", link_name(topology, id),
-                    link.overhead, kMaxLinkOverhead);
+  if (link.overhead < kMinLinkOverhead || link.overhead > kMaxLinkOverhead) {
+    throw_bad_input("topology: link {} has an overhead of {} bytes; accepted: {} to {}", link_name(topology, id),
+                    link.overhead, kMinLinkOverhead, kMaxLinkOverhead);
   }
   if (!is_probability(link.loss) || !is_probability(link.bit_error)) {
     throw_bad_input("topology: link {} has loss {} and bit error {}; accepted: from 0 to below 1",

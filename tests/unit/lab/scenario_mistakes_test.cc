@@ -86,8 +86,8 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found queue_limit '5kB'; accepted: unlimited, or a size such as 64KiB or 2MB, from 10kB to 1GB"},
       {"a key with a typing error", "hosts: {mtuu: 1024}\n", 1,
        "found unknown key 'mtuu' in hosts (did you mean 'mtu'?); accepted: mtu, congestion_control, loss_recovery, "
-       "out_of_order, reorder_buffer, qps_per_connection, entropy, spray_ports, ack_every, window, retransmit_timeout, "
-       "start_jitter"},
+       "out_of_order, reorder_buffer, connections, qps_per_connection, entropy, spray_ports, ack_every, ack_dscp, "
+       "window, retransmit_timeout, start_jitter"},
       {"an MTU beyond InfiniBand's", "hosts: {mtu: 9000}\n", 1,
        "found mtu '9000'; accepted: a whole number from 256 to 4096"},
       {"order as something else", "hosts: {out_of_order: any}\n", 1,
@@ -97,8 +97,14 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found spray_ports '48'; accepted: a power of two from 2 to 16384"},
       {"a window below the MTU", "hosts: {mtu: 4096, window: 1kB}\n", 1,
        "found window '1kB'; accepted: unlimited, or a size such as 64KiB or 2MB, from 4KiB (the mtu) to 1TB"},
-      {"congestion control, which is to come", "hosts: {congestion_control: dcqcn}\n", 1,
-       "found congestion_control 'dcqcn'; accepted: none"},
+      {"a congestion control that is not there", "hosts: {congestion_control: timely}\n", 1,
+       "found congestion_control 'timely'; accepted: none, dcqcn, or {kind: dcqcn, set: …}"},
+      {"a set of DCQCN that is not there", "hosts: {congestion_control: {set: intel}}\n", 1,
+       "found set 'intel'; accepted: hpcc, conweave, paper, nvidia"},
+      {"no congestion control with parameters", "hosts: {congestion_control: {kind: none, g: 0.5}}\n", 1,
+       "found unknown key 'g' in congestion_control; accepted: kind"},
+      {"an overhead that eats the frame", "topology: {link: {overhead: -33}}\n", 1,
+       "found overhead '-33'; accepted: a whole number from -32 to 256"},
       {"an end that is no time", "run: {until: later}\n", 1,
        "found until 'later'; accepted: done, or a duration such as 250ns, 1.5ms or 1s, up to 1000s"},
       {"no threads", "run: {threads: 0}\n", 1, "found threads '0'; accepted: auto, or a whole number from 1 to 1024"},

@@ -268,6 +268,53 @@ TEST(Scenario, OutOfOrderFollowsFromTheScheme) {
   }
 }
 
+struct ControlCase {
+  const char* what;
+  const char* yaml;
+  const char* set;  // null: no congestion control
+  Rate additive;    // at 100G
+  Duration cnp_interval;
+};
+
+TEST(Scenario, CongestionControl) {
+  const ControlCase cases[] = {
+      {"none is the default", "{}", nullptr, Rate(), 0},
+      {"none", "hosts: {congestion_control: none}", nullptr, Rate(), 0},
+      {"none as a kind", "hosts: {congestion_control: {kind: none}}", nullptr, Rate(), 0},
+      {"dcqcn is its first set", "hosts: {congestion_control: dcqcn}", "hpcc", Rate(20'000'000), 0},
+      {"a set", "hosts: {congestion_control: {kind: dcqcn, set: nvidia}}", "nvidia", Rate(5'000'000), 4 * kMicrosecond},
+      {"a set with something else", "hosts: {congestion_control: {set: conweave, additive: 80M, cnp_interval: 2us}}",
+       "conweave", Rate(80'000'000), 2 * kMicrosecond},
+  };
+  for (const ControlCase& c : cases) {
+    SCOPED_TRACE(c.what);
+    const Scenario scenario = load(c.yaml);
+    const std::optional<flowctl::DcqcnSet>& dcqcn = scenario.hosts.dcqcn;
+    ASSERT_EQ(dcqcn.has_value(), c.set != nullptr);
+    // What is printed is a scenario again, and means the same.
+    const Scenario again = load_scenario_text(to_json(scenario).dump(), "printed.yaml");
+    ASSERT_EQ(again.hosts.dcqcn.has_value(), c.set != nullptr);
+    if (!dcqcn) continue;
+    EXPECT_EQ(dcqcn->name, c.set);
+    EXPECT_EQ(dcqcn->at_100g.additive, c.additive);
+    EXPECT_EQ(dcqcn->at_100g.cnp_interval, c.cnp_interval);
+    EXPECT_EQ(again.hosts.dcqcn->at_100g, dcqcn->at_100g);
+    EXPECT_EQ(again.hosts.dcqcn->name, dcqcn->name);
+  }
+}
+
+TEST(Scenario, HostsOfOtherSimulators) {
+  const Scenario scenario =
+      load("{topology: {link: {overhead: -10}}, hosts: {connections: per-message, ack_dscp: 48}}");
+  EXPECT_EQ(scenario.hosts.connections, Connections::kPerMessage);
+  EXPECT_EQ(scenario.hosts.ack_dscp, 48);
+  EXPECT_EQ(shape<LeafSpineSettings>(scenario).uplink.overhead, -10);
+  const Scenario again = load_scenario_text(to_json(scenario).dump(), "printed.yaml");
+  EXPECT_EQ(again.hosts.connections, Connections::kPerMessage);
+  EXPECT_EQ(again.hosts.ack_dscp, 48);
+  EXPECT_EQ(shape<LeafSpineSettings>(again).uplink.overhead, -10);
+}
+
 TEST(Scenario, ANewKindDropsTheKeysOfTheOld) {
   const std::string yaml = "topology: {kind: fat-tree, k: 4}\nworkload: {kind: incast, fan_in: 3}\n";
   const Scenario scenario = load(yaml, {"topology.kind=single-switch", "topology.hosts=8", "workload.kind=shift"});

@@ -1,0 +1,34 @@
+// A queue of small values in a ring that doubles when it is full and never shrinks: a deque would take 600 bytes empty.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace heddle::lab {
+
+template <typename T>
+class GrowingRing {
+ public:
+  bool empty() const { return head_ == tail_; }
+  size_t size() const { return tail_ - head_; }
+  void push(const T& value) {
+    if (size() == ring_.size()) grow();
+    ring_[tail_++ & (ring_.size() - 1)] = value;
+  }
+  T pop() { return ring_[head_++ & (ring_.size() - 1)]; }
+
+ private:
+  void grow() {
+    std::vector<T> wider(ring_.empty() ? 4 : ring_.size() * 2);
+    for (uint64_t i = head_; i != tail_; ++i) wider[i & (wider.size() - 1)] = ring_[i & (ring_.size() - 1)];
+    ring_ = std::move(wider);
+  }
+
+  std::vector<T> ring_;
+  uint64_t head_ = 0;
+  uint64_t tail_ = 0;
+};
+
+}  // namespace heddle::lab
