@@ -12,5 +12,6 @@ void add_show(CLI::App& app);
 void add_top(CLI::App& app);
 void add_lab(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_tune(CLI::App& app);
 
 }  // namespace heddle::cli

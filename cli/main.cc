@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   heddle::cli::add_top(app);
   heddle::cli::add_lab(app);
   heddle::cli::add_bench(app);
+  heddle::cli::add_tune(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
