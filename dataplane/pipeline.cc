@@ -101,7 +101,9 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
   const uint8_t* frame = frame_of(packet);
   meta.in_port = in;
   const uint32_t readable = packet->data_len;
-  if (readable < sizeof(net::EthernetHeader)) return DropReason::kTooShort;
+  if (readable < sizeof(net::EthernetHeader)) {
+    return packet->pkt_len < sizeof(net::EthernetHeader) ? DropReason::kTooShort : DropReason::kHeaderSplit;
+  }
   DropReason reason = accept(frame, port);
   if (reason != DropReason::kNone) return reason;
   const bool stripped = (packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;

@@ -160,6 +160,7 @@ const Row kTags[] = {
        return ethernet({.type = net::kTypeVlan}, Bytes{0, 10, 0x81, 0x00, 0, 0, 8});
      },
      dropped(DropReason::kTooShort)},
+    {"Ethernet header split over segments", [] { return roce4(); }, dropped(DropReason::kHeaderSplit), nullptr, {}, 13},
     {"tag split over segments", [] { return tagged(10, roce4()); }, dropped(DropReason::kHeaderSplit), nullptr, {}, 17},
     // the kernel took the tag out of the frame (af_packet)
     {"stripped tag of VLAN 10", [] { return roce4(); }, forwarded(), tagged_only, tci(0, 10)},
