@@ -109,6 +109,11 @@ void remove_routes(RunningSwitch& running, const Json& body) {
   running.routes().apply(batch);
 }
 
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 // An AF_UNIX socket at `path` that somebody answers.
 bool is_served(const std::string& path) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -205,7 +210,10 @@ Server::Server(RunningSwitch& running, const std::string& path) : state_(new Sta
   const mode_t before = umask(0117);  // the socket is born with mode 0660
   const bool bound = http.bind_to_port(path, 80);
   umask(before);
-  if (!bound) throw_failed("cannot listen at control socket {}", path);
+  if (!bound) {
+    throw_failed("cannot listen at control socket {}{}; `control: PATH` in the configuration names another place", path,
+                 access(folder_of(path).c_str(), W_OK) == 0 ? "" : ": its folder cannot be written");
+  }
   state_->thread = std::thread([this] {
     state_->http.listen_after_bind();
     state_->ended = true;
