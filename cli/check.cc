@@ -21,7 +21,7 @@ struct Options {
 
 // By the sections it has; one that is misspelt counts for what it was probably meant to be.
 bool is_scenario(const Options& options) {
-  const std::vector<std::string_view> of_switch{"switch", "ports", "groups", "routes", "classes", "hash"};
+  const std::vector<std::string_view> of_switch{"switch", "ports", "groups", "routes", "classes", "buffer", "hash"};
   const auto& of_scenario = lab::scenario_sections();
   size_t switch_keys = 0;
   size_t scenario_keys = 0;

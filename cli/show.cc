@@ -16,7 +16,9 @@ struct Options {
 };
 
 void show(const Options& options) {
-  const Json view = Client(options.socket).get("/" + options.what + (options.all ? "?all=1" : ""));
+  const bool has_peaks = options.what == "queues" || options.what == "buffer";
+  const std::string query = has_peaks ? options.all ? "?read=1&all=1" : "?read=1" : "";
+  const Json view = Client(options.socket).get("/" + options.what + query);
   fmt::print("{}", options.json ? view.dump(2) + "\n" : table_of(options.what, view));
 }
 
@@ -25,12 +27,12 @@ void show(const Options& options) {
 void add_show(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("show", "Ask a running switch");
-  command->add_option("WHAT", options->what, "ports, routes, paths, queues or drops")
+  command->add_option("WHAT", options->what, "ports, routes, paths, queues, buffer, pfc, ecn or drops")
       ->required()
-      ->check(CLI::IsMember({"ports", "routes", "paths", "queues", "drops"}));
+      ->check(CLI::IsMember({"ports", "routes", "paths", "queues", "buffer", "pfc", "ecn", "drops"}));
   command->add_option("--socket", options->socket, "Control socket; default: the only one in /run/heddle");
   command->add_flag("--json", options->json, "Print JSON");
-  command->add_flag("--all", options->all, "Queues: also those never used");
+  command->add_flag("--all", options->all, "Queues and buffer: also those never used");
   command->footer("Example: heddle show paths --socket /run/heddle/leaf0.sock");
   command->callback([options] { show(*options); });
 }

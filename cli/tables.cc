@@ -11,6 +11,7 @@ namespace {
 
 std::string text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "-";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_array()) {
     std::string all;
@@ -36,11 +37,56 @@ std::vector<Row> ports_rows(const Json& view) {
 }
 
 std::vector<Row> queues_rows(const Json& view) {
-  std::vector<Row> rows{{"port", "class", "priority", "weight", "limit", "packets", "bytes", "peak bytes"}};
+  std::vector<Row> rows{
+      {"port", "class", "priority", "weight", "limit", "packets", "bytes", "peak bytes", "since last"}};
   for (const Json& queue : view.at("queues")) {
     rows.push_back({text(queue.at("port")), text(queue.at("class")), text(queue.at("priority")),
                     text(queue.at("weight")), text(queue.at("limit_bytes")), text(queue.at("packets")),
-                    text(queue.at("bytes")), text(queue.at("peak_bytes"))});
+                    text(queue.at("bytes")), text(queue.at("peak_bytes")), text(queue.at("recent_peak"))});
+  }
+  return rows;
+}
+
+std::vector<Row> buffer_rows(const Json& view) {
+  std::vector<Row> rows{{"port", "class", "kind", "reserved", "shared", "of", "headroom", "of", "sender", "peak bytes",
+                         "since last", "peak headroom", "violations"}};
+  for (const Json& group : view.at("buffer").at("groups")) {
+    rows.push_back(
+        {text(group.at("port")), text(group.at("class")), group.at("lossless").get<bool>() ? "lossless" : "lossy",
+         text(group.at("reserved")), text(group.at("shared")), text(group.at("threshold")), text(group.at("headroom")),
+         text(group.at("headroom_limit")), group.at("xoff").get<bool>() ? "paused" : "-", text(group.at("peak_bytes")),
+         text(group.at("recent_peak")), text(group.at("peak_headroom")), text(group.at("lossless_violations"))});
+  }
+  return rows;
+}
+
+std::string buffer_text(const Json& view) {
+  const Json& buffer = view.at("buffer");
+  if (buffer.at("bytes") == 0) return "no shared buffer: queues are limited one by one\n";
+  return fmt::format("{} bytes, {} packets; shared pool {} bytes, {} used\n", text(buffer.at("bytes")),
+                     text(buffer.at("packets")), text(buffer.at("shared_bytes")), text(buffer.at("shared_used"))) +
+         text_table(buffer_rows(view));
+}
+
+std::vector<Row> pfc_rows(const Json& view) {
+  std::vector<Row> rows{{"port", "class", "backend", "rx pause", "rx resume", "tx pause", "tx resume", "queue",
+                         "paused us", "global pause", "malformed"}};
+  for (const Json& pfc : view.at("pfc")) {
+    rows.push_back({text(pfc.at("port")), text(pfc.at("class")), text(pfc.at("backend")), text(pfc.at("rx_pause")),
+                    text(pfc.at("rx_resume")), text(pfc.at("tx_pause")), text(pfc.at("tx_resume")),
+                    pfc.at("paused").get<bool>() ? "paused" : "open",
+                    fmt::format("{:.1f}", pfc.at("paused_us").get<double>()), text(pfc.at("rx_global_pause")),
+                    text(pfc.at("rx_malformed"))});
+  }
+  return rows;
+}
+
+std::vector<Row> ecn_rows(const Json& view) {
+  std::vector<Row> rows{{"port", "class", "kmin", "kmax", "pmax", "eligible", "marked", "share"}};
+  for (const Json& ecn : view.at("ecn")) {
+    rows.push_back({text(ecn.at("port")), text(ecn.at("class")), text(ecn.at("kmin")), text(ecn.at("kmax")),
+                    bit_per_cent(ecn.at("pmax")), text(ecn.at("eligible")), text(ecn.at("marked")),
+                    bit_per_cent(ecn.at("share"))});
   }
   return rows;
 }
@@ -98,6 +144,9 @@ std::string text_table(const std::vector<Row>& rows) {
 
 std::string table_of(const std::string& what, const Json& view) {
   if (what == "queues") return text_table(queues_rows(view));
+  if (what == "buffer") return buffer_text(view);
+  if (what == "pfc") return text_table(pfc_rows(view));
+  if (what == "ecn") return text_table(ecn_rows(view));
   if (what == "routes") return text_table(routes_rows(view));
   if (what == "paths") return text_table(paths_rows(view));
   if (what == "drops") return text_table(drops_rows(view));

@@ -24,11 +24,13 @@ uint64_t bytes_in_pool(uint64_t element, MemoryMode mode) {
 
 }  // namespace
 
+uint32_t handover_packets(const SwitchConfig& config) { return config.buffer.on ? config.buffer.packets : 1024; }
+
 MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDemand>& ports) {
   MemoryBudget budget;
   const unsigned workers = config.workers;
   const auto port_count = static_cast<uint32_t>(ports.size());
-  budget.handover_packets = workers > 1 ? 1024 : 0;
+  budget.handover_packets = workers > 1 ? handover_packets(config) : 0;
 
   uint32_t largest = RTE_MBUF_DEFAULT_DATAROOM;
   budget.packets = config.buffer_packets;
@@ -36,7 +38,8 @@ MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDeman
     budget.packets += port.ring_packets + port.resident_packets;
     largest = std::max(largest, port.buffer_bytes);
   }
-  budget.packets += workers * (workers - 1) * budget.handover_packets;
+  // What the buffer holds may lie in rings or in queues, never in both.
+  if (!config.buffer.on) budget.packets += workers * (workers - 1) * budget.handover_packets;
   // A cache may hold one and a half times its size; each lcore has a burst in hand and one waiting per port.
   budget.packets += (workers + 1) * kMempoolCache * 3 / 2 + workers * kBurst * (port_count + 2);
   budget.buffer_bytes = largest + RTE_PKTMBUF_HEADROOM;

@@ -28,6 +28,10 @@ struct PortDemand {
   uint32_t buffer_bytes = 0;      // data room its receive side needs
 };
 
+// Packets that each hand-over ring holds: with a shared buffer all that it may hold, since what lies in a ring is
+// charged to it and must not be refused there.
+uint32_t handover_packets(const SwitchConfig& config);
+
 MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDemand>& ports);
 
 // Demand of each port as far as the configuration tells.

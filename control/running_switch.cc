@@ -59,6 +59,7 @@ RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
                         .cpus = cpus_,
                         .pci = pci});
   open_ports();
+  check_flow_control();
   make_pool();
   for (dataplane::EthdevPort& device : devices_) device.start(pool_);
 
@@ -135,7 +136,7 @@ void RunningSwitch::start_workers() {
   };
   for (unsigned from = 0; from < n; ++from) {
     for (unsigned to = 0; to < n; ++to) {
-      if (from != to) ring(from, to) = std::make_unique<dataplane::HandoverRing>(1024);
+      if (from != to) ring(from, to) = std::make_unique<dataplane::HandoverRing>(handover_packets(config_));
     }
   }
   std::vector<unsigned> owner;
@@ -145,6 +146,13 @@ void RunningSwitch::start_workers() {
   pipeline.ports = port_settings();
   pipeline.hash = config_.hash;
   pipeline.paths = RouteTable::kMaxPathCounters;
+  pipeline.buffer = buffer_settings(config_, port_rates());
+  if (n > 1 && config_.buffer.on) {
+    for (unsigned w = 0; w < n; ++w) {
+      ledgers_.push_back(std::make_unique<dataplane::BufferLedger>(config_.ports.size()));
+      pipeline.ledgers.push_back(ledgers_.back().get());
+    }
+  }
   for (unsigned w = 0; w < n; ++w) {
     dataplane::Worker::Settings settings;
     settings.index = w;
@@ -156,6 +164,7 @@ void RunningSwitch::start_workers() {
       if (other != w) settings.inbox.push_back(ring(other, w).get());
     }
     pipeline.seed = mix64(config_.seed + w);
+    pipeline.self = w;
     pipeline.mine.assign(owner.size(), false);
     for (size_t port = 0; port < owner.size(); ++port) {
       if (owner[port] != w) continue;
@@ -199,6 +208,7 @@ std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
     ingress.class_of_dscp = config_.class_of_dscp;
     ingress.class_of_pcp = config_.class_of_pcp;
     settings.egress = egress_settings(i);
+    settings.pfc = pfc_settings(i);
     settings.max_frame = devices_[i].facts().max_frame;
     all.push_back(settings);
   }
@@ -213,10 +223,11 @@ dataplane::EgressSettings RunningSwitch::egress_settings(size_t port) const {
   settings.catch_up = config_.idle == IdleMode::kSleep ? 500 * kMicrosecond : 20 * kMicrosecond;
   uint64_t largest = 0;
   for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
-    const QueueConfig& queue = config_.queues[tc];
-    settings.classes[tc] = {queue.strict, queue.weight, config_.queue_limit(config, tc)};
+    const QueueConfig& queue = config.queues[tc];
+    settings.classes[tc] = {queue.strict, queue.weight, config_.queue_limit(config, tc), queue.ecn, queue.wred};
     largest = std::max(largest, settings.classes[tc].limit_bytes);
   }
+  if (config_.buffer.on) largest = config_.buffer.bytes;  // any queue may hold nearly all of it
   constexpr uint64_t kSmallestFrame = 60;
   settings.limit_packets = static_cast<uint32_t>(
       std::clamp<uint64_t>(largest / kSmallestFrame, kBurst, std::max(config_.buffer_packets, kBurst)));
@@ -305,11 +316,13 @@ std::vector<QueueStatus> RunningSwitch::queue_status() const {
   std::vector<QueueStatus> all;
   for (size_t i = 0; i < config_.ports.size(); ++i) {
     const dataplane::Worker& worker = *workers_[config_.ports[i].worker];
+    const telemetry::FlowControlCounters counters = flow_counters(i);
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       const dataplane::QueueView& view = worker.queue(static_cast<PortId>(i), tc);
-      all.push_back({config_.ports[i].name, tc, config_.queues[tc].strict, config_.queues[tc].weight,
-                     config_.queue_limit(config_.ports[i], tc), view.packets.get(), view.bytes.get(),
-                     view.peak_bytes.get()});
+      const QueueConfig& queue = config_.ports[i].queues[tc];
+      all.push_back({config_.ports[i].name, tc, queue.strict, queue.weight, config_.queue_limit(config_.ports[i], tc),
+                     view.packets.get(), view.bytes.get(), view.peak_bytes.get(), view.recent_peak.get(), queue.ecn,
+                     counters.ecn_eligible[tc].get(), counters.ecn_marked[tc].get()});
     }
   }
   return all;

@@ -38,6 +38,51 @@ struct QueueStatus {
   uint64_t packets = 0;
   uint64_t bytes = 0;
   uint64_t peak_bytes = 0;
+  uint64_t recent_peak = 0;  // since the last read that restarted it
+  flowctl::WredCurve ecn;
+  uint64_t ecn_eligible = 0;
+  uint64_t ecn_marked = 0;
+};
+
+// A priority group of the shared buffer.
+struct GroupStatus {
+  std::string port;
+  unsigned traffic_class = 0;
+  bool lossless = false;
+  uint64_t reserved_limit = 0;
+  uint64_t headroom_limit = 0;
+  uint64_t reserved = 0;  // bytes held
+  uint64_t shared = 0;
+  uint64_t headroom = 0;
+  uint64_t threshold = 0;  // of `shared`, at this moment
+  bool xoff = false;
+  uint64_t peak_bytes = 0;
+  uint64_t recent_peak = 0;
+  uint64_t peak_headroom = 0;
+  uint64_t violations = 0;
+};
+
+struct BufferStatus {
+  uint64_t bytes = 0;  // 0: no shared buffer
+  uint64_t packets = 0;
+  int64_t shared_bytes = 0;
+  uint64_t shared_used = 0;
+  std::vector<GroupStatus> groups;
+};
+
+// PFC of one class of a port.
+struct PfcStatus {
+  std::string port;
+  PfcBackend backend = PfcBackend::kNone;
+  unsigned traffic_class = 0;
+  uint64_t rx_pause = 0;
+  uint64_t rx_resume = 0;
+  uint64_t tx_pause = 0;
+  uint64_t tx_resume = 0;
+  bool paused = false;
+  double paused_us = 0;
+  uint64_t rx_global_pause = 0;  // of the port
+  uint64_t rx_malformed = 0;
 };
 
 struct WorkerStatus {
@@ -69,6 +114,10 @@ class RunningSwitch {
   RouteTable& routes() { return *routes_; }
   std::vector<PortStatus> port_status() const;
   std::vector<QueueStatus> queue_status() const;
+  BufferStatus buffer_status() const;
+  std::vector<PfcStatus> pfc_status() const;
+  // Peaks count anew from now on: what they were since the last time has been read.
+  void restart_peaks();
   std::vector<WorkerStatus> worker_status() const;
   // Packets received so far by all ports.
   uint64_t received() const;
@@ -83,6 +132,10 @@ class RunningSwitch {
   void install_routes();
   std::vector<dataplane::PortSettings> port_settings() const;
   dataplane::EgressSettings egress_settings(size_t port) const;
+  void check_flow_control();
+  std::vector<Rate> port_rates() const;
+  dataplane::PfcSettings pfc_settings(size_t port) const;
+  telemetry::FlowControlCounters flow_counters(size_t port) const;
   void add_device_losses(size_t port, telemetry::PortCounters& counters) const;
 
   SwitchConfig config_;
@@ -97,6 +150,7 @@ class RunningSwitch {
   std::unique_ptr<dataplane::TscClock> clock_;
   std::vector<std::unique_ptr<dataplane::HandoverRing>> rings_;
   std::vector<std::unique_ptr<dataplane::HandoverOut>> handovers_;
+  std::vector<std::unique_ptr<dataplane::BufferLedger>> ledgers_;
   std::vector<std::unique_ptr<dataplane::Worker>> workers_;
   std::unique_ptr<class KernelLosses> kernel_losses_;
   std::unique_ptr<LinkWatch> links_;

@@ -167,7 +167,17 @@ struct Server::State {
 void Server::State::install_handlers() {
   using Request = httplib::Request;
   http.Get("/ports", answer([this](const Request&) { return ports_view(running); }));
-  http.Get("/queues", answer([this](const Request& r) { return queues_view(running, r.has_param("all")); }));
+  // A person's reading (`read=1`) starts the recent peaks anew; a program that only watches does not.
+  const auto read = [this](const Request& request, Json view) {
+    if (request.has_param("read")) running.restart_peaks();
+    return view;
+  };
+  http.Get("/queues",
+           answer([this, read](const Request& r) { return read(r, queues_view(running, r.has_param("all"))); }));
+  http.Get("/buffer",
+           answer([this, read](const Request& r) { return read(r, buffer_view(running, r.has_param("all"))); }));
+  http.Get("/pfc", answer([this](const Request&) { return pfc_view(running); }));
+  http.Get("/ecn", answer([this](const Request&) { return ecn_view(running); }));
   http.Get("/routes", answer([this](const Request&) { return routes_view(running); }));
   http.Get("/paths", answer([this](const Request&) { return paths_view(running); }));
   http.Get("/drops", answer([this](const Request&) { return drops_view(running); }));

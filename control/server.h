@@ -1,6 +1,7 @@
 // The control socket of a running switch: HTTP and JSON on a Unix socket.
 //
-//   GET    /ports /queues[?all=1] /routes /paths /drops /totals     views (control/views.h)
+//   GET    /ports /queues[?all=1] /buffer[?all=1] /pfc /ecn /routes /paths /drops /totals    views (control/views.h);
+//          /queues and /buffer with read=1 start their recent peaks anew
 //   POST   /routes               {"prefix": P, "via": GROUP | {"port", "mac", "vlan"}}    add or replace; also a list
 //   DELETE /routes               {"prefix": P}                                            also a list
 //   POST   /groups/NAME/members  {"port", "mac", "vlan": 0, "weight": 1}                  add or replace

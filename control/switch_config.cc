@@ -21,9 +21,7 @@ SwitchConfig read(const Document& document);
 void read_switch(const Map& section, SwitchConfig& config);
 void read_workers(const Value& value, SwitchConfig& config);
 void read_classes(const Map& section, SwitchConfig& config);
-void read_queue(const Value& value, unsigned traffic_class, QueueConfig& queue);
 void read_hash(const Map& section, SwitchConfig& config);
-void check_queue_limits(const Map& classes, const SwitchConfig& config);
 void warn_of_oddities(SwitchConfig& config);
 
 }  // namespace
@@ -71,7 +69,7 @@ namespace {
 
 SwitchConfig read(const Document& document) {
   SwitchConfig config;
-  const Map root = document.root().map({"switch", "ports", "groups", "routes", "classes", "hash"});
+  const Map root = document.root().map({"switch", "ports", "groups", "routes", "classes", "buffer", "hash"});
   read_switch(
       root.section("switch", {"name", "seed", "memory", "workers", "idle", "control", "max_routes", "buffer_packets"}),
       config);
@@ -80,7 +78,7 @@ SwitchConfig read(const Document& document) {
   read_routes(root.list("routes", 0, 2 * kMaxRoutes), config);
   const Map classes = root.section("classes", {"dscp", "pcp", "queues"});
   read_classes(classes, config);
-  check_queue_limits(classes, config);
+  read_flow_control(root.section("buffer", {"size", "packets"}), classes, root.list("ports", 1, kMaxPorts), config);
   read_hash(root.section("hash", {"roce", "tcp-udp", "ip"}), config);
   warn_of_oddities(config);
   return config;
@@ -136,39 +134,6 @@ void read_classes(const Map& section, SwitchConfig& config) {
   }
   for (const auto& [pcp, value] : section.at("pcp").entries()) {
     config.class_of_pcp[integer<size_t>(0, 7)(pcp)] = traffic_class(value);
-  }
-  // Classes 6 and 7 carry CNPs and network control: late, they make congestion worse.
-  config.queues[6].strict = config.queues[7].strict = true;
-  for (const auto& [key, value] : section.at("queues").entries()) {
-    const unsigned index = traffic_class(key);
-    read_queue(value, index, config.queues[index]);
-  }
-}
-
-void read_queue(const Value& value, unsigned traffic_class, QueueConfig& queue) {
-  const Map map = value.map({"priority", "weight", "limit"});
-  queue.strict = map.optional("priority", queue.strict, one_of<bool>({{"strict", true}, {"drr", false}}));
-  queue.limit = map.maybe("limit", config::bytes(1, 1'000'000'000));
-  const Value weight = map.at("weight");
-  if (weight.is_missing()) return;
-  queue.weight = integer<uint16_t>(1, 100)(weight);
-  if (queue.strict) {
-    weight.refuse("a weight beside priority: drr",
-                  fmt::format("for class {}, whose priority is strict{}", traffic_class,
-                              map.has("priority") ? "" : " by default"));
-  }
-}
-
-// A queue that cannot hold one frame would drop everything of its class.
-void check_queue_limits(const Map& classes, const SwitchConfig& config) {
-  const auto longest = std::max_element(config.ports.begin(), config.ports.end(),
-                                        [](const auto& a, const auto& b) { return a.frame_bytes() < b.frame_bytes(); });
-  for (const auto& [key, value] : classes.at("queues").entries()) {
-    const auto limit = config.queues[integer<size_t>(0, kTrafficClasses - 1)(key)].limit;
-    if (!limit || *limit >= longest->frame_bytes()) continue;
-    value.map({"priority", "weight", "limit"})
-        .at("limit")
-        .refuse(fmt::format("at least one frame of port {}, {} bytes", longest->name, longest->frame_bytes()));
   }
 }
 

@@ -18,6 +18,9 @@
 
 #include "config/address.h"
 #include "dataplane/classify.h"
+#include "dataplane/egress_queue.h"
+#include "dataplane/shared_buffer.h"
+#include "flowctl/ecn.h"
 #include "lb/flow_hash.h"
 #include "lb/scheduler.h"
 #include "net/packet.h"
@@ -30,6 +33,36 @@ enum class IdleMode : uint8_t { kPoll, kSleep };
 
 // Whom to believe about a port's link: the DPDK driver, the kernel interface of the same link, or nobody.
 enum class LinkStateSource : uint8_t { kAuto, kEthdev, kNetlink, kAlwaysUp };
+
+// Who sends and obeys a port's PFC frames: the switch, the NIC, nobody.
+enum class PfcBackend : uint8_t { kNone, kFrames, kEthdev };
+
+// One traffic class of one port: its egress queue, and in the shared buffer its ingress priority group.
+struct QueueConfig {
+  bool strict = false;
+  uint16_t weight = 1;            // 1–100, among the classes that are not strict
+  std::optional<uint64_t> limit;  // bytes; nothing: the port's queue_limit
+  // With a shared buffer:
+  bool lossless = false;
+  uint64_t reserved = 0;             // bytes of the priority group that nobody else may have
+  dataplane::Threshold shared;       // lossless: XOFF of the priority group; lossy: limit of the egress queue
+  uint64_t xon_offset = 0;           // bytes below XOFF at which the sender may go on
+  std::optional<uint64_t> headroom;  // bytes; nothing: what the port needs (needed_headroom)
+  bool force = false;                // start with less headroom than that
+  flowctl::WredCurve ecn;            // marking
+  flowctl::WredCurve wred;           // early drops
+
+  bool operator==(const QueueConfig&) const = default;
+};
+using QueueConfigs = std::array<QueueConfig, kTrafficClasses>;
+
+// The packet memory that all ports share; without, queues are limited one by one.
+struct BufferConfig {
+  bool on = false;
+  uint64_t bytes = 0;
+  uint32_t packets = 0;  // at most
+  std::string place;
+};
 
 // A sub-interface: frames tagged with this VLAN id are accepted.
 struct VlanConfig {
@@ -55,7 +88,11 @@ struct PortConfig {
   uint64_t queue_limit = 1'000'000;  // bytes per egress queue whose class sets no limit
   bool untagged = true;
   std::vector<VlanConfig> vlans;
-  std::string place;  // "leaf.yaml:12", for errors found at start
+  QueueConfigs queues;  // those of the classes, with what the port says otherwise
+  PfcBackend pfc = PfcBackend::kNone;
+  uint16_t pfc_quanta = 0xffff;  // asked for each time, 2–65535
+  Duration pfc_reaction = 0;     // from XOFF until the peer is silent, wire times aside
+  std::string place;             // "leaf.yaml:12", for errors found at start
 
   // Longest frame without FCS: the Ethernet header and up to two VLAN tags around an IP packet of `mtu` bytes.
   uint32_t frame_bytes() const { return mtu + 14U + 8U; }
@@ -82,12 +119,6 @@ struct RouteConfig {
   std::string place;
 };
 
-struct QueueConfig {
-  bool strict = false;
-  uint16_t weight = 1;            // 1–100, among the classes that are not strict
-  std::optional<uint64_t> limit;  // bytes; nothing: the port's queue_limit
-};
-
 struct SwitchConfig {
   std::string name = "heddle";
   uint64_t seed = 0;
@@ -105,16 +136,28 @@ struct SwitchConfig {
 
   std::array<uint8_t, 64> class_of_dscp = dataplane::IngressPort::default_dscp_map();
   std::array<uint8_t, 8> class_of_pcp{0, 1, 2, 3, 4, 5, 6, 7};
-  std::array<QueueConfig, kTrafficClasses> queues;
+  QueueConfigs queues;  // of ports that say nothing else
+  BufferConfig buffer;
   lb::HashSettings hash;  // its seed is `seed`
 
   std::vector<std::string> warnings;  // "leaf.yaml:12: …": legal, but hardly what is meant
 
-  // Bytes that the egress queue of a class of a port may hold.
+  // Bytes that the egress queue of a class of a port may hold: a buffer sets its own limits.
   uint64_t queue_limit(const PortConfig& port, unsigned traffic_class) const {
-    return queues[traffic_class].limit.value_or(port.queue_limit);
+    return port.queues[traffic_class].limit.value_or(buffer.on ? dataplane::EgressQueue::kUnlimited : port.queue_limit);
   }
 };
+
+// What still arrives after XOFF at a port of that rate: the frame its peer has begun, the frame of ours that the pause
+// waits for, and what the peer sends until both have reacted. Throws bad input if a lossless class has less and does
+// not say `force`, or if all reservations together exceed the buffer. `rates` are the ports'; unlimited = not known
+// yet.
+uint64_t needed_headroom(const PortConfig& port, Rate rate);
+void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates);
+// The pool's settings with those rates.
+dataplane::BufferSettings buffer_settings(const SwitchConfig& config, const std::vector<Rate>& rates);
+// Bit = lossless class of the port.
+uint8_t lossless_classes(const PortConfig& port);
 
 inline constexpr size_t kMaxPorts = 64;
 inline constexpr size_t kMaxWorkers = 64;

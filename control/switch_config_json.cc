@@ -10,7 +10,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json switch_json(const SwitchConfig& config);
-Json port_json(const PortConfig& port);
+Json port_json(const PortConfig& port, const SwitchConfig& config);
+Json queue_json(const QueueConfig& queue, bool buffered);
 Json next_hop_json(const NextHopConfig& hop, const SwitchConfig& config, bool weighted);
 Json classes_json(const SwitchConfig& config);
 Json hash_json(const SwitchConfig& config);
@@ -21,7 +22,7 @@ Json to_json(const SwitchConfig& config) {
   Json json;
   json["switch"] = switch_json(config);
   json["ports"] = Json::array();
-  for (const PortConfig& port : config.ports) json["ports"].push_back(port_json(port));
+  for (const PortConfig& port : config.ports) json["ports"].push_back(port_json(port, config));
   Json groups = Json::array();
   for (const GroupConfig& group : config.groups) {
     if (group.in_place) continue;
@@ -38,6 +39,9 @@ Json to_json(const SwitchConfig& config) {
   }
   json["routes"] = std::move(routes);
   json["classes"] = classes_json(config);
+  if (config.buffer.on) {
+    json["buffer"] = {{"size", config::print_bytes(config.buffer.bytes)}, {"packets", config.buffer.packets}};
+  }
   json["hash"] = hash_json(config);
   return json;
 }
@@ -63,7 +67,7 @@ Json macs_json(const std::vector<net::Mac>& macs) {
   return json;
 }
 
-Json port_json(const PortConfig& port) {
+Json port_json(const PortConfig& port, const SwitchConfig& config) {
   Json json;
   json["name"] = port.name;
   json["device"] = port.device;
@@ -85,6 +89,42 @@ Json port_json(const PortConfig& port) {
     json["vlans"].push_back(std::move(item));
   }
   if (!port.netdev.empty()) json["netdev"] = port.netdev;
+  json["queues"] = Json::object();
+  for (size_t i = 0; i < port.queues.size(); ++i) {
+    if (port.queues[i] == config.queues[i]) continue;
+    json["queues"][std::to_string(i)] = queue_json(port.queues[i], config.buffer.on);
+  }
+  json["pfc"] = word_for(pfc_words(), port.pfc);
+  json["pfc_quanta"] = port.pfc_quanta;
+  json["pfc_reaction"] = config::print_duration(port.pfc_reaction);
+  return json;
+}
+
+Json curve_json(const flowctl::WredCurve& curve) {
+  return {{"kmin", config::print_bytes(curve.min_bytes)},
+          {"kmax", config::print_bytes(curve.max_bytes)},
+          {"pmax", config::print_share(curve.max_probability)}};
+}
+
+Json queue_json(const QueueConfig& queue, bool buffered) {
+  Json json{{"priority", queue.strict ? "strict" : "drr"}};
+  if (!queue.strict) json["weight"] = queue.weight;
+  if (queue.limit) json["limit"] = config::print_bytes(*queue.limit);
+  if (queue.ecn.is_on()) json["ecn"] = curve_json(queue.ecn);
+  if (queue.wred.is_on()) json["wred"] = curve_json(queue.wred);
+  if (!buffered) return json;
+  json["lossless"] = queue.lossless;
+  json["reserved"] = config::print_bytes(queue.reserved);
+  if (queue.shared.is_dynamic()) {
+    json["alpha"] = queue.shared.alpha_256ths / 256.0;
+  } else {
+    json["shared"] = config::print_bytes(queue.shared.bytes);
+  }
+  if (queue.lossless) {
+    json["xon_offset"] = config::print_bytes(queue.xon_offset);
+    if (queue.headroom) json["headroom"] = config::print_bytes(*queue.headroom);
+    json["force"] = queue.force;
+  }
   return json;
 }
 
@@ -101,11 +141,7 @@ Json classes_json(const SwitchConfig& config) {
   for (size_t i = 0; i < config.class_of_dscp.size(); ++i) json["dscp"][std::to_string(i)] = config.class_of_dscp[i];
   for (size_t i = 0; i < config.class_of_pcp.size(); ++i) json["pcp"][std::to_string(i)] = config.class_of_pcp[i];
   for (size_t i = 0; i < config.queues.size(); ++i) {
-    const QueueConfig& queue = config.queues[i];
-    Json item{{"priority", queue.strict ? "strict" : "drr"}};
-    if (!queue.strict) item["weight"] = queue.weight;
-    if (queue.limit) item["limit"] = config::print_bytes(*queue.limit);
-    json["queues"][std::to_string(i)] = std::move(item);
+    json["queues"][std::to_string(i)] = queue_json(config.queues[i], config.buffer.on);
   }
   return json;
 }

@@ -20,6 +20,7 @@ const Words<MemoryMode>& memory_words();
 const Words<IdleMode>& idle_words();
 const Words<LinkStateSource>& link_state_words();
 const Words<dataplane::Trust>& trust_words();
+const Words<PfcBackend>& pfc_words();
 const Words<uint16_t>& hash_field_words();  // all of them, in header order
 
 // The sections of `hash:`, by PacketKind, with the fields each may hold.
@@ -44,6 +45,10 @@ std::string_view word_for(const Words<T>& words, T meaning) {
 
 // `ports:` → config.ports. Needs config.workers.
 void read_ports(const config::List& items, SwitchConfig& config);
+
+// `buffer:`, `classes.queues:` and what ports say about queues and PFC. Needs config.ports.
+void read_flow_control(const config::Map& buffer, const config::Map& classes, const config::List& ports,
+                       SwitchConfig& config);
 
 // `groups:` and `routes:`. Need config.ports and config.max_routes.
 void read_groups(const config::List& items, SwitchConfig& config);

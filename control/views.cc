@@ -44,16 +44,82 @@ Json queues_view(const RunningSwitch& running, bool all) {
   Json queues = Json::array();
   for (const QueueStatus& queue : running.queue_status()) {
     if (!all && queue.peak_bytes == 0) continue;
+    const bool unlimited = queue.limit_bytes == dataplane::EgressQueue::kUnlimited;
     queues.push_back({{"port", queue.port},
                       {"class", queue.traffic_class},
                       {"priority", queue.strict ? "strict" : "weighted"},
                       {"weight", queue.weight},
-                      {"limit_bytes", queue.limit_bytes},
+                      {"limit_bytes", unlimited ? Json() : Json(queue.limit_bytes)},
                       {"packets", queue.packets},
                       {"bytes", queue.bytes},
-                      {"peak_bytes", queue.peak_bytes}});
+                      {"peak_bytes", queue.peak_bytes},
+                      {"recent_peak", queue.recent_peak}});
   }
   return {{"queues", queues}};
+}
+
+Json buffer_view(const RunningSwitch& running, bool all) {
+  const BufferStatus buffer = running.buffer_status();
+  Json groups = Json::array();
+  for (const GroupStatus& group : buffer.groups) {
+    if (!all && group.peak_bytes == 0) continue;
+    groups.push_back({{"port", group.port},
+                      {"class", group.traffic_class},
+                      {"lossless", group.lossless},
+                      {"reserved", group.reserved},
+                      {"reserved_limit", group.reserved_limit},
+                      {"shared", group.shared},
+                      {"threshold", group.threshold},
+                      {"headroom", group.headroom},
+                      {"headroom_limit", group.headroom_limit},
+                      {"xoff", group.xoff},
+                      {"peak_bytes", group.peak_bytes},
+                      {"recent_peak", group.recent_peak},
+                      {"peak_headroom", group.peak_headroom},
+                      {"lossless_violations", group.violations}});
+  }
+  return {{"buffer",
+           {{"bytes", buffer.bytes},
+            {"packets", buffer.packets},
+            {"shared_bytes", buffer.shared_bytes},
+            {"shared_used", buffer.shared_used},
+            {"groups", groups}}}};
+}
+
+Json pfc_view(const RunningSwitch& running) {
+  Json classes = Json::array();
+  for (const PfcStatus& pfc : running.pfc_status()) {
+    classes.push_back({{"port", pfc.port},
+                       {"backend", pfc.backend == PfcBackend::kFrames ? "frames" : "none"},
+                       {"class", pfc.traffic_class},
+                       {"rx_pause", pfc.rx_pause},
+                       {"rx_resume", pfc.rx_resume},
+                       {"tx_pause", pfc.tx_pause},
+                       {"tx_resume", pfc.tx_resume},
+                       {"paused", pfc.paused},
+                       {"paused_us", pfc.paused_us},
+                       {"rx_global_pause", pfc.rx_global_pause},
+                       {"rx_malformed", pfc.rx_malformed}});
+  }
+  return {{"pfc", classes}};
+}
+
+Json ecn_view(const RunningSwitch& running) {
+  Json queues = Json::array();
+  for (const QueueStatus& queue : running.queue_status()) {
+    if (!queue.ecn.is_on()) continue;
+    const double share =
+        queue.ecn_eligible == 0 ? 0 : static_cast<double>(queue.ecn_marked) / static_cast<double>(queue.ecn_eligible);
+    queues.push_back({{"port", queue.port},
+                      {"class", queue.traffic_class},
+                      {"kmin", queue.ecn.min_bytes},
+                      {"kmax", queue.ecn.max_bytes},
+                      {"pmax", queue.ecn.max_probability},
+                      {"eligible", queue.ecn_eligible},
+                      {"marked", queue.ecn_marked},
+                      {"share", share}});
+  }
+  return {{"ecn", queues}};
 }
 
 Json routes_view(RunningSwitch& running) {

@@ -12,9 +12,16 @@ using Json = nlohmann::ordered_json;
 
 // {"ports": [{name, device, driver, mac, rate, up, worker, max_frame, rx_packets, …, drops{reason: n}}]}
 Json ports_view(const RunningSwitch& running);
-// {"queues": [{port, class, priority, weight, limit_bytes, packets, bytes, peak_bytes}]}, only classes ever used unless
-// `all`
+// {"queues": [{port, class, priority, weight, limit_bytes, packets, bytes, peak_bytes, recent_peak}]}, only classes
+// ever used unless `all`
 Json queues_view(const RunningSwitch& running, bool all);
+// {"buffer": {bytes, packets, shared_bytes, shared_used, groups: [{port, class, …}]}}; groups never used are left out
+// unless `all`
+Json buffer_view(const RunningSwitch& running, bool all);
+// {"pfc": [{port, backend, class, rx_pause, …}]}, lossless classes
+Json pfc_view(const RunningSwitch& running);
+// {"ecn": [{port, class, kmin, kmax, pmax, eligible, marked, share}]}, queues that mark
+Json ecn_view(const RunningSwitch& running);
 // {"routes": [{prefix, via}]}
 Json routes_view(RunningSwitch& running);
 // {"groups": [{name, scheduler, members: [{port, mac, vlan, weight, up, packets, bytes, share}]}]}

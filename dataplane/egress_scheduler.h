@@ -81,6 +81,9 @@ class EgressScheduler {
   Rate rate() const { return rate_; }
   const EgressQueue& queue(unsigned traffic_class) const { return queues_[traffic_class]; }
   uint64_t bytes() const;
+  void reset_peaks() {
+    for (EgressQueue& queue : queues_) queue.reset_peak();
+  }
 
  private:
   template <typename Each>

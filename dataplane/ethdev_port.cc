@@ -165,6 +165,29 @@ EthdevPort::DeviceCounters EthdevPort::device_counters() const {
           .tx_errors = stats.oerrors};
 }
 
+std::string EthdevPort::receive_mac_control() {
+  if (!traits_of(facts_.driver).driver.empty()) return "";  // virtual: every frame is delivered as it is
+  rte_eth_fc_conf flow_control{};
+  int result = rte_eth_dev_flow_ctrl_get(facts_.id, &flow_control);
+  if (result == 0) {
+    flow_control.mode = RTE_ETH_FC_NONE;
+    flow_control.mac_ctrl_frame_fwd = 1;
+    result = rte_eth_dev_flow_ctrl_set(facts_.id, &flow_control);
+  }
+  if (result == 0) return "";
+  return fmt::format("driver {} does not deliver MAC control frames ({})", facts_.driver, rte_strerror(-result));
+}
+
+std::string EthdevPort::lacks_for_hardware_pfc() const {
+  const rte_eth_dev_info info = info_of(facts_.id);
+  if (info.max_rx_queues < kTrafficClasses || info.max_tx_queues < kTrafficClasses) {
+    return fmt::format("driver {} has {} receive and {} transmit queues, PFC by the NIC takes {} of each",
+                       facts_.driver, info.max_rx_queues, info.max_tx_queues, kTrafficClasses);
+  }
+  return fmt::format("heddle polls one receive queue of a port, PFC by the NIC takes one of each class (driver {})",
+                     facts_.driver);
+}
+
 bool EthdevPort::driver_link_up() const {
   rte_eth_link link{};
   return rte_eth_link_get_nowait(facts_.id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;

@@ -73,6 +73,11 @@ class EthdevPort {
   };
   DeviceCounters device_counters() const;
 
+  // Has MAC control frames delivered to us, as far as the driver knows how. Returns why it cannot; empty if it can.
+  std::string receive_mac_control();
+  // Why the device cannot do PFC for us, one queue per class; empty if it could.
+  std::string lacks_for_hardware_pfc() const;
+
   // Link state as the driver reports it.
   bool driver_link_up() const;
 

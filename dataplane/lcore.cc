@@ -1,5 +1,6 @@
 #include "dataplane/lcore.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include <rte_ethdev.h>
@@ -34,7 +35,8 @@ Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, con
       mempools_(settings.pool),
       pipeline_(pipeline, states, mempools_, handover),
       outboxes_(settings.owned.size()),
-      views_(pipeline.ports.size() * kTrafficClasses) {
+      views_(pipeline.ports.size() * kTrafficClasses),
+      groups_(views_.size()) {
   pipeline_.use_source(&mempools_);
   for (const OwnedPort& port : settings_.owned) {
     const EgressSettings& egress = pipeline.ports[port.id].egress;
@@ -70,7 +72,7 @@ void Worker::run() {
     (work != 0 ? busy_ticks_ : idle_ticks_).add(tsc - round_began);
     round_began = tsc;
     if (!before(now, next_view)) {
-      publish_views();
+      publish_views(now);
       next_view = now + kViewPeriod;
       if (state == RunState::kDraining) drained_.store(everything_sent(), std::memory_order_release);
     }
@@ -84,7 +86,7 @@ void Worker::run() {
     }
   }
   drop_everything();
-  publish_views();
+  publish_views(clock_.now());
   rte_rcu_qsbr_thread_offline(control_.readers, settings_.index);
 }
 
@@ -146,16 +148,43 @@ void Worker::give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now) {
   outbox.stuck_since = now;
 }
 
-void Worker::publish_views() {
+void Worker::publish_views(Time now) {
+  const unsigned restarts = peak_restarts_.load(std::memory_order_relaxed);
+  const bool restart = restarts != peak_restarts_heeded_;
+  peak_restarts_heeded_ = restarts;
   for (const OwnedPort& port : settings_.owned) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       const EgressQueue& queue = pipeline_.port(port.id).queue(tc);
       QueueView& view = views_[port.id * kTrafficClasses + tc];
       view.packets.set(queue.packets());
       view.bytes.set(queue.bytes());
-      view.peak_bytes.set(queue.peak_bytes());
+      view.peak_bytes.set(std::max(view.peak_bytes.get(), queue.peak_bytes()));
+      view.recent_peak.set(queue.peak_bytes());
+      publish_group(port.id, tc, now);
     }
+    if (restart) pipeline_.port(port.id).reset_peaks();
   }
+  if (!pipeline_.is_buffered()) return;
+  shared_used_.set(pipeline_.buffer().shared_used());
+  if (restart) pipeline_.buffer().reset_peaks();
+}
+
+void Worker::publish_group(PortId port, unsigned traffic_class, Time now) {
+  GroupView& view = groups_[port * kTrafficClasses + traffic_class];
+  const flowctl::PauseState& pauses = pipeline_.pauses(port);
+  view.paused.set(pauses.is_paused(traffic_class) ? 1 : 0);
+  view.paused_ps.set(pauses.paused_time(traffic_class, now));
+  if (!pipeline_.is_buffered()) return;
+  const SharedBuffer& buffer = pipeline_.buffer();
+  const SharedBuffer::Occupancy held = buffer.occupancy(port, traffic_class);
+  view.reserved.set(held.reserved);
+  view.shared.set(held.shared);
+  view.headroom.set(held.headroom);
+  view.peak_bytes.set(std::max(view.peak_bytes.get(), held.peak));
+  view.recent_peak.set(held.peak);
+  view.peak_headroom.set(std::max(view.peak_headroom.get(), held.peak_headroom));
+  view.threshold.set(static_cast<uint64_t>(buffer.xoff_threshold(port, traffic_class)));
+  view.xoff.set((buffer.xoff(port) >> traffic_class) & 1U);
 }
 
 bool Worker::everything_sent() const {

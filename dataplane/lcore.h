@@ -32,7 +32,22 @@ struct SwitchControl {
 struct QueueView {
   telemetry::Counter packets;
   telemetry::Counter bytes;
-  telemetry::Counter peak_bytes;
+  telemetry::Counter peak_bytes;   // ever
+  telemetry::Counter recent_peak;  // since restart_peaks was last heeded
+};
+
+// The same of a priority group in the shared buffer, and of the pauses of its class on its port.
+struct GroupView {
+  telemetry::Counter reserved;
+  telemetry::Counter shared;
+  telemetry::Counter headroom;
+  telemetry::Counter peak_bytes;   // of all three together, ever
+  telemetry::Counter recent_peak;  // since restart_peaks was last heeded
+  telemetry::Counter peak_headroom;
+  telemetry::Counter threshold;  // XOFF at this moment, above the reserved bytes
+  telemetry::Counter xoff;       // 1: its sender is told to pause
+  telemetry::Counter paused;     // 1: the peer has paused the class's queue
+  telemetry::Counter paused_ps;  // ever
 };
 
 struct OwnedPort {
@@ -60,6 +75,13 @@ class Worker {
   const QueueView& queue(PortId port, unsigned traffic_class) const {
     return views_[port * kTrafficClasses + traffic_class];
   }
+  const GroupView& group(PortId port, unsigned traffic_class) const {
+    return groups_[port * kTrafficClasses + traffic_class];
+  }
+  // Bytes that the groups of this worker's ports hold of the buffer's shared pool.
+  uint64_t shared_used() const { return shared_used_.get(); }
+  // Recent peaks count anew from the next publication on. Any thread.
+  void restart_peaks() { peak_restarts_.fetch_add(1, std::memory_order_relaxed); }
   // TSC ticks spent in rounds that moved packets, and in rounds that found nothing.
   uint64_t busy_ticks() const { return busy_ticks_.get(); }
   uint64_t idle_ticks() const { return idle_ticks_.get(); }
@@ -79,7 +101,8 @@ class Worker {
   unsigned take_inbox();
   unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
   void give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now);
-  void publish_views();
+  void publish_views(Time now);
+  void publish_group(PortId port, unsigned traffic_class, Time now);
   bool everything_sent() const;
   void drop_everything();
 
@@ -102,6 +125,10 @@ class Worker {
   Pipeline pipeline_;
   std::vector<Outbox> outboxes_;
   std::vector<QueueView> views_;
+  std::vector<GroupView> groups_;
+  telemetry::Counter shared_used_;
+  std::atomic<unsigned> peak_restarts_{0};
+  unsigned peak_restarts_heeded_ = 0;
   telemetry::Counter busy_ticks_;
   telemetry::Counter idle_ticks_;
   std::atomic<bool> drained_{false};

@@ -19,7 +19,6 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
       buffered_(settings.buffer.is_on()),
       careful_(buffered_),
       controls_(settings.ports.size()),
-      wred_random_(settings.seed, 1),
       is_awakened_(settings.ports.size()) {
   for (size_t i = 0; i < settings.ports.size(); ++i) {
     const PortSettings& port = settings.ports[i];
@@ -30,6 +29,7 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
     max_frame_there_.push_back(port.max_frame);
     egress_[i].configure(port.egress);
     configure_control(static_cast<PortId>(i), port);
+    controls_[i].random = Random(settings.seed, i + 1);
   }
   if (buffered_) buffer_.configure(settings.buffer, settings.mine, settings.ledgers, settings.self);
   awakened_.reserve(settings.ports.size());
@@ -248,7 +248,8 @@ inline DropReason Pipeline::refusal_of_queue(const Packet* packet, PortId out, u
   const PacketMeta& meta = meta_of(packet);
   const unsigned tc = meta.traffic_class;
   const uint64_t queued = egress_[out].queue(tc).bytes();
-  if (controls_[out].drop[tc].strikes(queued, wred_random_)) [[unlikely]]
+  PortControl& control = controls_[out];
+  if (control.drop[tc].strikes(queued, control.random)) [[unlikely]]
     return DropReason::kWred;
   if (buffered_ && !buffer_.is_lossless(meta.in_port, tc) && !buffer_.admits(out, tc, queued, frame_bytes))
     return DropReason::kBufferFull;
@@ -307,13 +308,14 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
 // the time the packet came.
 inline void Pipeline::mark(Packet* packet, PortId out, uint64_t queued) {
   const PacketMeta& meta = meta_of(packet);
-  const flowctl::Wred& wred = controls_[out].mark[meta.traffic_class];
+  PortControl& control = controls_[out];
+  const flowctl::Wred& wred = control.mark[meta.traffic_class];
   if (!wred.is_on()) return;
   uint8_t* ip = frame_of(packet) + meta.l3_offset;
   if (!flowctl::is_capable(flowctl::ecn_of(ip, meta.l3))) return;
   telemetry::FlowControlCounters& counters = counters_.flow_control[out];
   counters.ecn_eligible[meta.traffic_class].add(1);
-  if (!wred.strikes(queued, wred_random_)) return;
+  if (!wred.strikes(queued, control.random)) return;
   flowctl::mark_ce(ip, meta.l3);
   counters.ecn_marked[meta.traffic_class].add(1);
 }

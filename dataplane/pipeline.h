@@ -197,6 +197,7 @@ class Pipeline {
     flowctl::PfcSender sender;   // what our peer must hold back
     std::array<flowctl::Wred, kTrafficClasses> mark;
     std::array<flowctl::Wred, kTrafficClasses> drop;
+    Random random{0};  // of marks and early drops at this port's queues
   };
   bool buffered_ = false;
   bool careful_ = false;  // a buffer, marking or early drops somewhere
@@ -205,7 +206,6 @@ class Pipeline {
   Time attention_at_ = 0;
   SharedBuffer buffer_;
   std::vector<PortControl> controls_;
-  Random wred_random_;
   PacketSource* source_ = nullptr;
   std::vector<PortId> awakened_;
   std::vector<bool> is_awakened_;

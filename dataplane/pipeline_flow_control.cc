@@ -62,11 +62,11 @@ bool Pipeline::keep_control(PortId in, Packet* packet) {
   return false;
 }
 
-// The lookup has given control frames a route too, that of 0.0.0.0.
+// The lookup has given control frames a route too, that of 0.0.0.0. Now they have one that no table has.
 void Pipeline::hide_from_routing(Packet* const* packets, unsigned count) const {
   for (unsigned i = 0; i < count; ++i) {
     PacketMeta& meta = meta_of(packets[i]);
-    if (meta.l3 == L3::kNone) meta.route = kNoRoute;
+    if (meta.l3 == L3::kNone) meta.route = ~0U;
   }
 }
 

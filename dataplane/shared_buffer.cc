@@ -3,7 +3,7 @@
 namespace heddle::dataplane {
 
 int64_t BufferSettings::shared_bytes() const {
-  auto left = static_cast<int64_t>(bytes);
+  auto left = static_cast<int64_t>(bytes) - static_cast<int64_t>(kept_aside);
   for (const auto& port : groups) {
     for (const GroupSettings& group : port) {
       left -= static_cast<int64_t>(group.reserved + (group.lossless ? group.headroom : 0));

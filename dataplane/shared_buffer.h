@@ -30,6 +30,7 @@ struct Threshold {
   static constexpr Threshold fixed(uint64_t bytes) { return {.bytes = bytes}; }
   // α from 1/256 to 2^20.
   static constexpr Threshold dynamic(double alpha) { return {.alpha_256ths = static_cast<uint32_t>(alpha * 256)}; }
+  bool operator==(const Threshold&) const = default;
   bool is_dynamic() const { return alpha_256ths != ~0U; }
 
   // In bytes, while `free` (below 2^32) are free.
@@ -58,6 +59,7 @@ struct BufferSettings {
   uint64_t bytes = 0;    // of the whole buffer, below 2^32; 0 = there is none: queues are limited one by one
   uint64_t packets = 0;  // that it may hold, 0 = any number. A packet is charged at least bytes / packets: a buffer's
                          // share is used up by its bytes or by its mbufs, whichever is scarce
+  uint64_t kept_aside = 0;  // bytes of it that nobody gets: what several lcores may overshoot it by
   std::vector<std::array<GroupSettings, kTrafficClasses>> groups;  // by port
   std::vector<std::array<QueueSettings, kTrafficClasses>> queues;  // by port
 
@@ -129,7 +131,8 @@ class SharedBuffer {
     return groups_[group_index(port, traffic_class)].shared.at(free_);
   }
   uint64_t shared_used() const { return static_cast<uint64_t>(used_); }  // by our groups
-  int64_t shared_free() const { return free_; }                          // as far as we know
+  uint64_t peak_shared_used() const { return static_cast<uint64_t>(peak_used_); }
+  int64_t shared_free() const { return free_; }  // as far as we know
   void reset_peaks();
   uint32_t charge_of(uint32_t frame_bytes) const { return std::max(frame_bytes, smallest_charge_); }
 
@@ -163,12 +166,14 @@ class SharedBuffer {
     group.level = level;
     used_ += more;
     free_ -= more;
+    if (used_ > peak_used_) peak_used_ = used_;
   }
   void change_xoff(PortId port, unsigned traffic_class, bool off);
 
   uint32_t smallest_charge_ = 0;
   int64_t free_ = 0;  // of the shared pool
   int64_t used_ = 0;  // of it, by our groups
+  int64_t peak_used_ = 0;
   std::vector<Group> groups_;
   std::vector<QueueSettings> queues_;
   std::vector<uint8_t> xoff_;

@@ -22,6 +22,7 @@ struct WredCurve {
   double max_probability = 1;
 
   bool is_on() const { return min_bytes != kOff; }
+  bool operator==(const WredCurve&) const = default;
 };
 
 // The same, ready for packets.

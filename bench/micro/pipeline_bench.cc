@@ -30,8 +30,10 @@ class OneRoute final : public dataplane::RouteLookup {
 // A switch with one next-hop group whose members all send back to the switch itself, so that a burst can go round.
 class Loop {
  public:
-  Loop(const lb::Scheduler& scheduler, unsigned members, Rate rate)
-      : states_(1 + members), pipeline_(settings_of(members, rate), states_, sink_, nullptr), members_(members) {
+  Loop(const lb::Scheduler& scheduler, unsigned members, Rate rate, bool lossless)
+      : states_(1 + members),
+        pipeline_(settings_of(members, rate, lossless), states_, sink_, nullptr),
+        members_(members) {
     tables_.lookup = &lookup_;
     tables_.groups.resize(1);
     tables_.groups[0].scheduler = scheduler;
@@ -53,7 +55,7 @@ class Loop {
   }
 
  private:
-  static dataplane::Pipeline::Settings settings_of(unsigned members, Rate rate) {
+  static dataplane::Pipeline::Settings settings_of(unsigned members, Rate rate, bool lossless) {
     dataplane::Pipeline::Settings settings;
     settings.ports.resize(1 + members);
     settings.ports[0].ingress.macs = {support::kRouterMac};
@@ -62,7 +64,20 @@ class Loop {
       port.egress.catch_up = kMillisecond;  // a round's time
     }
     settings.paths = members;
+    if (lossless) add_flow_control(settings);
     return settings;
+  }
+  // A shared buffer with a lossless class, marking and PFC: what every packet is charged for it.
+  static void add_flow_control(dataplane::Pipeline::Settings& settings) {
+    settings.buffer.bytes = 32'000'000;
+    settings.buffer.packets = 16'384;
+    for (dataplane::PortSettings& port : settings.ports) {
+      auto& groups = settings.buffer.groups.emplace_back();
+      groups[3] = {.lossless = true, .shared = dataplane::Threshold::dynamic(0.125), .headroom = 500'000};
+      settings.buffer.queues.emplace_back();
+      port.egress.classes[3].mark = {.min_bytes = 400'000, .max_bytes = 1'600'000, .max_probability = 0.2};
+      port.pfc = {.classes = 1U << 3U, .link = Rate::gbps(100)};
+    }
   }
 
   OneRoute lookup_;
@@ -76,12 +91,13 @@ class Loop {
 Bytes frame_of_flow(L3 l3, uint32_t flow) {
   const Bytes datagram = support::udp({.source_port = static_cast<uint16_t>(0xc000 + flow)},
                                       support::roce({.dest_qp = 0x11 + flow}, support::pattern(16)));
-  if (l3 == L3::kIpv4) return support::ethernet({}, support::ipv4({.ttl = 255}, datagram));
+  if (l3 == L3::kIpv4) return support::ethernet({}, support::ipv4({.tos = (26U << 2U) | 2U, .ttl = 255}, datagram));
   return support::ethernet({.type = net::kTypeIpv6}, support::ipv6({.hop_limit = 255}, datagram));
 }
 
-void forward(benchmark::State& state, L3 l3, lb::Scheduler scheduler, unsigned members, Rate rate) {
-  Loop loop(scheduler, members, rate);
+void forward(benchmark::State& state, L3 l3, lb::Scheduler scheduler, unsigned members, Rate rate,
+             bool lossless = false) {
+  Loop loop(scheduler, members, rate, lossless);
   std::vector<support::OwnedPacket> packets;
   std::vector<Bytes> frames;
   std::array<Packet*, kBurst> burst{};
@@ -117,6 +133,7 @@ constexpr lb::Scheduler kRoundRobin = *lb::scheduler_named("round-robin");
 
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_one_next_hop, L3::kIpv4, kEcmp, 1, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_2, L3::kIpv4, kEcmp, 2, Rate::unlimited());
+BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_2_lossless, L3::kIpv4, kEcmp, 2, Rate::unlimited(), true);
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_8, L3::kIpv4, kEcmp, 8, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_rps_2, L3::kIpv4, kRps, 2, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_round_robin_2, L3::kIpv4, kRoundRobin, 2, Rate::unlimited());

@@ -10,7 +10,7 @@ namespace heddle::control {
 namespace {
 
 const std::string kSwitchKeys = "name, seed, memory, workers, idle, control, max_routes, buffer_packets";
-const std::string kSections = "switch, ports, groups, routes, classes, hash";
+const std::string kSections = "switch, ports, groups, routes, classes, buffer, hash";
 const std::string kWorkerForms = "a number of workers from 1 to 64, or a list of CPU ids such as [1, 3]";
 const std::string kYaml = "YAML (https://yaml.org)";
 const std::string kKeyForms = "a plain word as the key, and a closing bracket for each opening one";
@@ -20,8 +20,10 @@ const std::vector<Mistake>& document_mistakes() {
   static const std::vector<Mistake> mistakes{
       {"an empty file", "", 1, "found an empty file; accepted: " + kEmptyForms},
       {"only a comment", "# nothing\n", 1, "found an empty file; accepted: " + kEmptyForms},
-      {"a word", "switch\n", 1, "found 'switch'; accepted: a map of switch, ports, groups, routes, classes, hash"},
-      {"a list", "- switch\n", 1, "found a list; accepted: a map of switch, ports, groups, routes, classes, hash"},
+      {"a word", "switch\n", 1,
+       "found 'switch'; accepted: a map of switch, ports, groups, routes, classes, buffer, hash"},
+      {"a list", "- switch\n", 1,
+       "found a list; accepted: a map of switch, ports, groups, routes, classes, buffer, hash"},
       {"an unknown section with a near name", "port: []\n", 1,
        "found unknown key 'port' (did you mean 'ports'?); accepted: " + kSections},
       {"an unknown section with no near name", after_ports("qos: {}"), 4,
@@ -166,7 +168,9 @@ const std::vector<Mistake>& classes_mistakes() {
       {"a limit below one frame", after_ports("classes: {queues: {3: {limit: 1kB}}}"), 4,
        "found limit '1kB'; accepted: at least one frame of port a, 1522 bytes"},
       {"an unknown key of a queue", after_ports("classes: {queues: {3: {limits: 1MB}}}"), 4,
-       "found unknown key 'limits' in queues 3 (did you mean 'limit'?); accepted: priority, weight, limit"},
+       "found unknown key 'limits' in queues 3 (did you mean 'limit'?); accepted: priority, weight, limit, lossless, "
+       "reserved, shared, alpha, xon_offset, "
+       "headroom, force, ecn, wred"},
   };
   return mistakes;
 }
@@ -190,6 +194,46 @@ const std::vector<Mistake>& hash_mistakes() {
   return mistakes;
 }
 
+const std::vector<Mistake>& buffer_mistakes() {
+  const auto with = [](const std::string& queue) {
+    return "ports: [{name: a, device: net_null0, rate: 10G}]\nbuffer: {size: 2MB}\nclasses: {queues: {3: {" + queue +
+           "}}}\n";
+  };
+  static const std::vector<Mistake> mistakes{
+      {"packets without a size", after_ports("buffer: {packets: 1000}"), 4,
+       "found packets '1000' for a buffer without a size; accepted: size: beside it"},
+      {"lossless without a buffer", after_ports("classes: {queues: {3: {lossless: true}}}"), 4,
+       "found lossless 'true' without a shared buffer; accepted: buffer: {size: …}, which it is about"},
+      {"two thresholds", with("alpha: 1, shared: 1MB"), 3,
+       "found alpha '1' beside shared; accepted: shared or alpha, not both"},
+      {"an alpha of zero", with("alpha: 0"), 3, "found alpha '0'; accepted: a factor from 1/256 to 64 such as 0.125"},
+      {"headroom of a lossy class", with("headroom: 10kB"), 3,
+       "found headroom '10kB' for class 3, which is lossy; accepted: lossless: true beside it"},
+      {"early drops of a lossless class", with("lossless: true, wred: {kmin: 1kB, kmax: 2kB}"), 3,
+       "found a map as wred for class 3, which is lossless; accepted: no early drops"},
+      {"a queue limit on a lossless class", with("lossless: true, limit: 1MB"), 3,
+       "found limit '1MB' for class 3, whose queue is lossless; accepted: shared or alpha: XOFF of its priority group"},
+      {"a curve that falls", with("ecn: {kmin: 2kB, kmax: 1kB}"), 3,
+       "found kmax '1kB'; accepted: a size such as 1500, 64KiB or 2MB, from 2kB to 4GB"},
+      // 2 frames of 1522 + 24 bytes, and 40 us at 10G are 50,000 bytes
+      {"no headroom", with("lossless: true, headroom: 0"), 1,
+       "found headroom 0 for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
+       "reaction 40us, or force: true"},
+      {"a byte too little headroom", with("lossless: true, headroom: 53091"), 1,
+       "found headroom 53091 for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
+       "reaction 40us, or force: true"},
+      {"headroom beyond the buffer", with("lossless: true, headroom: 2MB"), 2,
+       "found a buffer of 2000000 bytes; accepted: more than 2000000, which reservations, headroom and one burst of "
+       "each worker take"},
+      {"PFC without lossless classes", port("pfc: frames"), 2,
+       "found pfc 'frames' on a port without lossless classes; accepted: none, or a class with lossless: true"},
+      {"one quantum, which cannot be repeated in time", port("pfc_quanta: 1"), 2,
+       "found pfc_quanta '1'; accepted: a whole number from 2 to 65535"},
+  };
+  return mistakes;
+}
+
+TEST(SwitchConfigMistakes, Buffer) { expect_messages(buffer_mistakes()); }
 TEST(SwitchConfigMistakes, Document) { expect_messages(document_mistakes()); }
 TEST(SwitchConfigMistakes, Switch) { expect_messages(switch_mistakes()); }
 TEST(SwitchConfigMistakes, Classes) { expect_messages(classes_mistakes()); }

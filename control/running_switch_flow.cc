@@ -1,0 +1,120 @@
+// Shared buffer and priority-based flow control of a running switch: checked at start, shown while it runs.
+#include "control/running_switch.h"
+#include "dataplane/device_traits.h"
+#include "net/error.h"
+
+namespace heddle::control {
+
+std::vector<Rate> RunningSwitch::port_rates() const {
+  std::vector<Rate> rates;
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    rates.push_back(config_.ports[i].rate.value_or(devices_[i].facts().rate));
+  }
+  return rates;
+}
+
+// What only the opened devices can tell.
+void RunningSwitch::check_flow_control() {
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const PortConfig& port = config_.ports[i];
+    if (port.pfc == PfcBackend::kEthdev) {
+      throw_bad_input("{}: found pfc 'ethdev' for port {}; accepted: frames or none, because {}", port.place, port.name,
+                      devices_[i].lacks_for_hardware_pfc());
+    }
+    if (port.pfc != PfcBackend::kFrames) continue;
+    if (const std::string why = devices_[i].receive_mac_control(); !why.empty()) {
+      throw_bad_input("{}: found pfc 'frames' for port {}; accepted: none, because {}", port.place, port.name, why);
+    }
+    if (port_rates()[i].is_unlimited()) {
+      throw_bad_input(
+          "{}: found pfc 'frames' for port {} without a rate; accepted: rate: beside it, which quanta and "
+          "headroom are measured by",
+          port.place, port.name);
+    }
+  }
+  check_buffer(config_, port_rates());
+}
+
+// Quanta are bit times of the link. On a NIC a rate below the link's is only how fast we send; a virtual link is as
+// fast as its ports are told to be, whatever the driver reports.
+dataplane::PfcSettings RunningSwitch::pfc_settings(size_t port) const {
+  const PortConfig& config = config_.ports[port];
+  dataplane::PfcSettings settings;
+  if (config.pfc != PfcBackend::kFrames) return settings;
+  const dataplane::DeviceFacts& device = devices_[port].facts();
+  settings.classes = lossless_classes(config);
+  settings.quanta = config.pfc_quanta;
+  const bool is_virtual = !dataplane::traits_of(device.driver).driver.empty();
+  settings.link = is_virtual || device.rate.is_unlimited() ? port_rates()[port] : device.rate;
+  settings.source = config.macs.empty() ? device.mac : config.macs.front();
+  return settings;
+}
+
+telemetry::FlowControlCounters RunningSwitch::flow_counters(size_t port) const {
+  telemetry::FlowControlCounters sum;
+  for (const auto& worker : workers_) sum += worker->pipeline().counters().flow_control[port];
+  return sum;
+}
+
+BufferStatus RunningSwitch::buffer_status() const {
+  BufferStatus status;
+  if (!config_.buffer.on) return status;
+  const dataplane::BufferSettings settings = buffer_settings(config_, port_rates());
+  status.bytes = settings.bytes;
+  status.packets = settings.packets;
+  status.shared_bytes = settings.shared_bytes();
+  for (const auto& worker : workers_) status.shared_used += worker->shared_used();
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const PortConfig& port = config_.ports[i];
+    const telemetry::FlowControlCounters counters = flow_counters(i);
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      const dataplane::GroupView& view = workers_[port.worker]->group(static_cast<PortId>(i), tc);
+      const dataplane::GroupSettings& of = settings.groups[i][tc];
+      status.groups.push_back({.port = port.name,
+                               .traffic_class = tc,
+                               .lossless = of.lossless,
+                               .reserved_limit = of.reserved,
+                               .headroom_limit = of.headroom,
+                               .reserved = view.reserved.get(),
+                               .shared = view.shared.get(),
+                               .headroom = view.headroom.get(),
+                               .threshold = view.threshold.get(),
+                               .xoff = view.xoff.get() != 0,
+                               .peak_bytes = view.peak_bytes.get(),
+                               .recent_peak = view.recent_peak.get(),
+                               .peak_headroom = view.peak_headroom.get(),
+                               .violations = counters.lossless_violations[tc].get()});
+    }
+  }
+  return status;
+}
+
+std::vector<PfcStatus> RunningSwitch::pfc_status() const {
+  std::vector<PfcStatus> all;
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const PortConfig& port = config_.ports[i];
+    const telemetry::FlowControlCounters counters = flow_counters(i);
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      if (((lossless_classes(port) >> tc) & 1U) == 0) continue;
+      const dataplane::GroupView& view = workers_[port.worker]->group(static_cast<PortId>(i), tc);
+      all.push_back({.port = port.name,
+                     .backend = port.pfc,
+                     .traffic_class = tc,
+                     .rx_pause = counters.rx_pause[tc].get(),
+                     .rx_resume = counters.rx_resume[tc].get(),
+                     .tx_pause = counters.tx_pause[tc].get(),
+                     .tx_resume = counters.tx_resume[tc].get(),
+                     .paused = view.paused.get() != 0,
+                     .paused_us = to_microseconds(view.paused_ps.get()),
+                     .rx_global_pause = counters.rx_global_pause.get(),
+                     .rx_malformed = counters.rx_malformed.get()});
+    }
+  }
+  return all;
+}
+
+void RunningSwitch::restart_peaks() {
+  for (const auto& worker : workers_) worker->restart_peaks();
+}
+
+}  // namespace heddle::control
