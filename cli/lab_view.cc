@@ -99,6 +99,23 @@ std::string lab_page(const Json& result) {
                                      text(link.at("from")), text(link.at("packets")), text(link.at("busy_us"))));
   }
   line("queues", fmt::format("longest {} bytes", text(result.at("peak_queue_bytes"))));
+  if (!result.at("pauses_sent").is_null()) {
+    line("pauses", fmt::format("{} sent at {} ports, {} us held back in all; {} lossless packets lost",
+                               text(result.at("pauses_sent")), result.at("pauses").size(),
+                               text(result.at("pause_time_us")), text(result.at("lossless_violations"))));
+  }
+  if (!result.at("ecn_marked").is_null()) {
+    line("marks",
+         fmt::format("{} of {} ECN-capable packets", text(result.at("ecn_marked")), text(result.at("ecn_eligible"))));
+  }
+  if (const Json& deadlock = result.at("deadlock"); deadlock.is_object()) {
+    std::string cycle;
+    for (const Json& queue : deadlock.at("cycle")) {
+      cycle += fmt::format("{} waits for ", text(queue.at("switch")));
+    }
+    line("deadlock", fmt::format("seen at {} us: {}{}", text(deadlock.at("at_us")), cycle,
+                                 text(deadlock.at("cycle").front().at("switch"))));
+  }
   if (result.at("jobs").size() > 1) {
     for (const Json& job : result.at("jobs")) {
       line(fmt::format("job {}", text(job.at("name"))),

@@ -10,7 +10,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "lab/deadlock.h"
 #include "lab/fabric_builder.h"
+#include "lab/fabric_flow_control.h"
 #include "net/error.h"
 
 namespace heddle::lab {
@@ -25,6 +27,7 @@ class Run {
   Run(const Topology& topology, const Workload& workload, const FabricSettings& settings)
       : settings_(settings),
         fabric_(build_fabric(topology, workload, settings)),
+        watch_(topology, *fabric_, settings.switches.flow_control.pauses()),
         limit_threads_(tbb::global_control::max_allowed_parallelism, threads()),
         arena_(static_cast<int>(threads())),
         limit_(settings.run.until == 0 ? kNever : settings.run.until) {
@@ -62,6 +65,7 @@ class Run {
 
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
+  DeadlockWatch watch_;
   std::vector<LiveNode*> nodes_;
   std::vector<Time> next_events_;  // by node
   std::vector<Block> blocks_;
@@ -91,7 +95,8 @@ RunResult Run::go() {
       last = now;
       break;
     }
-    const Time until = std::min(limit_, now + fabric_->window);
+    while (now >= watch_.next()) watch_.look();
+    const Time until = std::min({limit_, now + fabric_->window, watch_.next()});
     run_window({now, until, parity_, nullptr});
     pass_triggers();
     for (auto& capture : fabric_->captures) capture->write(until);
@@ -243,6 +248,8 @@ RunResult Run::collect(RunResult::End end, Time at) {
       if (times.sent != kNever) result.ended_at = std::max(result.ended_at, times.sent);
     }
   }
+  collect_flow_control(*fabric_, result);
+  result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) result.host_pause_time += host->paused_time(tc, result.ended_at);
   }
@@ -253,14 +260,15 @@ RunResult Run::collect(RunResult::End end, Time at) {
   return result;
 }
 
-// Every packet that a host sent has ended somewhere.
+// Every packet that a host sent, and every pause frame of a switch, has ended somewhere.
 void Run::check_books(const RunResult& result) const {
   uint64_t dropped = 0;
   for (const uint64_t n : result.drops) dropped += n;
-  const uint64_t found = result.packets_received + dropped + result.packets_in_flight;
-  if (found != result.packets_sent) {
+  const uint64_t made = result.packets_sent + result.control_frames;
+  const uint64_t found = result.packets_received + result.control_frames_ended + dropped + result.packets_in_flight;
+  if (found != made) {
     throw_failed("packets unaccounted for: {} sent, {} received, {} dropped, {} in flight; this is a bug in heddle",
-                 result.packets_sent, result.packets_received, dropped, result.packets_in_flight);
+                 made, result.packets_received + result.control_frames_ended, dropped, result.packets_in_flight);
   }
 }
 

@@ -275,6 +275,7 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
   settings.seed = seed_of(2, node);
   settings.hash.seed = seed_of(3, node);
   settings.paths = topology_.ports[node].size();
+  std::vector<FlowControlPort> described;
   for (const LinkId id : topology_.ports[node]) {
     const Link& link = topology_.links[id];
     dataplane::PortSettings port;
@@ -284,7 +285,13 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
     port.egress.overhead = link.overhead;
     for (dataplane::ClassSettings& of : port.egress.classes) of.limit_bytes = settings_.switches.queue_limit;
     settings.ports.push_back(std::move(port));
+    described.push_back({.rate = link.rate,
+                         .delay = link.delay,
+                         .frame = settings_.hosts.mtu + kDataFrameOverhead,
+                         .overhead = link.overhead,
+                         .mac = mac_of(node)});
   }
+  add_flow_control(settings_.switches.flow_control, described, topology_.nodes[node].name, settings);
   return settings;
 }
 

@@ -11,6 +11,7 @@
 
 #include "dataplane/egress_queue.h"
 #include "flowctl/dcqcn.h"
+#include "lab/flow_control_settings.h"
 #include "lab/link_state.h"
 #include "lab/topology.h"
 #include "lb/scheduler.h"
@@ -21,6 +22,7 @@ namespace heddle::lab {
 // The switches.
 struct SwitchSettings {
   lb::Scheduler scheduler;
+  FlowControlSettings flow_control;
   uint64_t queue_limit = dataplane::EgressQueue::kUnlimited;  // bytes of one egress queue; frames beyond are dropped
   // How long after a link went down or came up the routing protocol has put new routes everywhere. Until then only the
   // switches at its ends know.

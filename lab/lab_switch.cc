@@ -35,6 +35,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
   for (Port& port : ports_) port.uplink = kNotAnUplink;
   for (size_t i = 0; i < uplinks_.size(); ++i) ports_[uplinks_[i]].uplink = static_cast<uint16_t>(i);
   uplink_bytes_.resize(uplinks_.size());
+  pipeline_.use_source(&sink_);
   pipeline_.use_tables(versions_.front().tables.get());
 }
 
@@ -92,6 +93,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     send_in_time_order(now, window);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
+    wake_ports(now);
     if (sink_.taken != dropped) continue;
     ports_[meta.out_port].traffic_class = meta.traffic_class;
     schedule_departure(meta.out_port, now);
@@ -198,7 +200,7 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
   while (departures_[port] < until) depart(port, departures_[port], window);
 }
 
-// What leaves any port before `until`; at equal times the lower port first.
+// What leaves any port before `until`, at equal times the lower port first, and what happens to pauses meanwhile.
 void LabSwitch::send_in_time_order(Time until, const Window& window) {
   for (;;) {
     PortId first = kNoPort;
@@ -208,6 +210,11 @@ void LabSwitch::send_in_time_order(Time until, const Window& window) {
       now = departures_[port];
       first = port;
     });
+    if (const Time at = next_attention(); at < until && at <= now) {
+      pipeline_.attend(at);
+      wake_ports(at);
+      continue;
+    }
     if (first == kNoPort) return;
     depart(first, now, window);
   }
@@ -235,7 +242,8 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
   const dataplane::EgressScheduler& scheduler = pipeline_.port(port);
   const Time end = scheduler.wire_free_at();
   departures_[port] = end;
-  if (scheduler.idle()) stop(port);
+  if (!pipeline_.has_work(port, now)) stop(port);
+  wake_ports(now);
   const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
   if (lost != DropReason::kNone) {
     drops_[static_cast<size_t>(lost)]++;
@@ -249,6 +257,13 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
 void LabSwitch::stop(PortId port) {
   departures_[port] = kNever;
   busy_.remove(port);
+}
+
+// Ports that a pause has let go, or that have a pause frame to send.
+void LabSwitch::wake_ports(Time now) {
+  pipeline_.take_awakened([this, now](PortId port) {
+    if (pipeline_.has_work(port, now)) schedule_departure(port, now);
+  });
 }
 
 void LabSwitch::schedule_departure(PortId port, Time now) {
@@ -266,15 +281,19 @@ Time LabSwitch::next_timer() const {
   return std::min(event, version);
 }
 
+Time LabSwitch::next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
+
 void LabSwitch::apply_events(Time now) {
   while (next_port_event_ < events_.size() && events_[next_port_event_].at == now) {
     const PortEvent& event = events_[next_port_event_++];
     const bool was_up = states_.is_up(event.port);
     states_.set(event.port, event.up);
     pipeline_.port(event.port).set_rate(event.rate);
+    pipeline_.set_link_rate(event.port, event.rate);
     if (was_up && !event.up) {
       pipeline_.flush(event.port, DropReason::kPortDown, now);
       stop(event.port);
+      wake_ports(now);
     }
   }
   while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
@@ -283,7 +302,7 @@ void LabSwitch::apply_events(Time now) {
 }
 
 Time LabSwitch::next_event() const {
-  Time next = std::min(next_timer(), next_arrival_);
+  Time next = std::min({next_timer(), next_arrival_, next_attention()});
   busy_.for_each([&](PortId port) { next = std::min(next, departures_[port]); });
   return next;
 }

@@ -59,9 +59,16 @@ class LabSwitch : public LiveNode {
   const std::vector<ImbalanceSample>& imbalance() const { return imbalance_; }
 
  private:
-  // Where the pipeline's dropped packets go: back to the arena of the thread that runs the window.
-  class Sink : public PacketSink {
+  // Where the pipeline's dropped packets go and its pause frames come from: the arena of the thread that runs the
+  // window.
+  class Sink : public PacketSink, public PacketSource {
    public:
+    Packet* make() override {
+      Packet* packet = cache->take();
+      packet->data_off = 0;
+      packet->ol_flags = 0;
+      return packet;
+    }
     void take(Packet** packets, unsigned count) override {
       for (unsigned i = 0; i < count; ++i) cache->put(packets[i]);
       taken += count;
@@ -87,8 +94,10 @@ class LabSwitch : public LiveNode {
   void depart(PortId port, Time now, const Window& window);
   void apply_events(Time now);
   void schedule_departure(PortId port, Time now);
+  void wake_ports(Time now);
   void stop(PortId port);
   Time next_timer() const;
+  Time next_attention() const;
   void sample(Time now);
 
   NodeId id_;

@@ -65,6 +65,7 @@ Json Report::to_json() const {
   json["jobs"] = jobs_json();
   put_speed(json);
   json["notes"] = experiment_.notes;
+  for (const std::string& line : explain_violations()) json["notes"].push_back(line);
   json["configuration"] = lab::to_json(experiment_.scenario);
   return json;
 }
@@ -154,7 +155,7 @@ void Report::put_packets(Json& json) const {
     dropped += result_.drops[reason];
   }
   json["drops"] = std::move(drops);
-  put_not_applicable(json, {"lossless_violations", "pauses_sent", "pause_time_us", "ecn_marked"});
+  put_flow_control(json);
   json["cnps"] = experiment_.settings.hosts.dcqcn ? Json(result_.cnps) : Json();
   json["out_of_order"] = {{"packets", result_.out_of_order_packets}, {"max_degree", result_.out_of_order_degree}};
   json["retransmitted"] = result_.retransmitted;
@@ -197,7 +198,8 @@ void Report::put_fabric(Json& json) const {
     consider(link, experiment_.topology.links[link].a, load.a_to_b_bytes, load.a_to_b_packets);
     consider(link, experiment_.topology.links[link].b, load.b_to_a_bytes, load.b_to_a_packets);
   }
-  put_not_applicable(json, {"credit_stall_us", "deadlock"});
+  put_not_applicable(json, {"credit_stall_us"});
+  put_deadlock(json);
 }
 
 void Report::put_speed(Json& json) const {

@@ -29,6 +29,10 @@ class Report {
   nlohmann::ordered_json flow_json() const;
   nlohmann::ordered_json jobs_json() const;
   void put_makespan(nlohmann::ordered_json& json) const;
+  // Flow control (report_flow_control.cc).
+  void put_flow_control(nlohmann::ordered_json& json) const;
+  void put_deadlock(nlohmann::ordered_json& json) const;
+  std::vector<std::string> explain_violations() const;
   void put_packets(nlohmann::ordered_json& json) const;
   void put_fabric(nlohmann::ordered_json& json) const;
   void put_speed(nlohmann::ordered_json& json) const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,29 @@ struct LinkLoad {
   uint64_t b_to_a_bytes = 0;
 };
 
+// Flow control at one port of a switch. All zeros are left out of the result.
+struct PortPauses {
+  NodeId node = 0;
+  PortIndex port = 0;
+  uint64_t sent = 0;           // PFC frames with a time for some class
+  uint64_t received = 0;       // the same, of its peer
+  Duration paused = 0;         // how long its classes were held back, summed
+  uint64_t peak_headroom = 0;  // bytes that arrived after XOFF
+  uint64_t violations = 0;     // packets of lossless classes that came in here and found no room
+};
+
+struct QueueRef {
+  NodeId node = 0;
+  PortIndex port = 0;
+  uint8_t traffic_class = 0;
+};
+
+// Queues each of which waits for the next, and the last for the first.
+struct Deadlock {
+  Time at = 0;  // when it was seen
+  std::vector<QueueRef> cycle;
+};
+
 struct RunResult {
   enum class End : uint8_t { kDone, kTimeLimit, kInterrupted };
   End end = End::kDone;
@@ -70,7 +94,15 @@ struct RunResult {
   std::vector<ImbalanceSample> imbalance;  // by node, then time
   std::vector<LinkLoad> links;             // by LinkId
   uint64_t peak_queue_bytes = 0;           // of one egress queue
-  uint64_t packet_hops = 0;                // packets × links crossed
+  uint64_t peak_buffer_bytes = 0;          // of one switch's shared pool
+
+  std::vector<PortPauses> pauses;     // by switch, then port
+  std::optional<Deadlock> deadlock;   // the first, if there was one
+  uint64_t control_frames = 0;        // PFC frames made by switches
+  uint64_t control_frames_ended = 0;  // and of those, the ones that arrived
+  uint64_t ecn_eligible = 0;
+  uint64_t ecn_marked = 0;
+  uint64_t packet_hops = 0;  // packets × links crossed
 
   double wall_seconds = 0;
   unsigned threads = 0;

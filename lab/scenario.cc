@@ -100,9 +100,9 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(
-      root.section("fabric", {"link_layer", "scheduler", "buffer", "queue_limit", "convergence", "sample_interval"}),
-      scenario.switches);
+  read_fabric(root.section("fabric", {"link_layer", "scheduler", "buffer", "queue_limit", "lossless", "pfc", "ecn",
+                                      "convergence", "sample_interval"}),
+              scenario.switches);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));
@@ -114,7 +114,7 @@ Scenario read(const Document& document) {
 void read_fabric(const Map& section, SwitchSettings& switches) {
   section.optional("link_layer", "ethernet", one_of<std::string_view>({{"ethernet", "ethernet"}}));
   switches.scheduler = section.optional("scheduler", lb::Scheduler(), read_scheduler);
-  section.optional("buffer", "unlimited", one_of<std::string_view>({{"unlimited", "unlimited"}}));
+  read_flow_control(section, switches.flow_control);
   const Value limit = section.at("queue_limit");
   if (!limit.is_missing() && !limit.is_word("unlimited")) {
     constexpr std::string_view accepted = "unlimited, or a size such as 64KiB or 2MB, from 10kB to 1GB";

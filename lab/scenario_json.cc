@@ -19,12 +19,12 @@ Json scheduler_json(const lb::Scheduler& scheduler) {
 
 Json fabric_json(const SwitchSettings& switches) {
   const bool unlimited = switches.queue_limit == dataplane::EgressQueue::kUnlimited;
-  return {{"link_layer", "ethernet"},
-          {"scheduler", scheduler_json(switches.scheduler)},
-          {"buffer", "unlimited"},
-          {"queue_limit", unlimited ? "unlimited" : config::print_bytes(switches.queue_limit)},
-          {"convergence", config::print_duration(switches.convergence)},
-          {"sample_interval", config::print_duration(switches.sample_interval)}};
+  Json json{{"link_layer", "ethernet"}, {"scheduler", scheduler_json(switches.scheduler)}};
+  put_flow_control(switches.flow_control, json);
+  json["queue_limit"] = unlimited ? "unlimited" : config::print_bytes(switches.queue_limit);
+  json["convergence"] = config::print_duration(switches.convergence);
+  json["sample_interval"] = config::print_duration(switches.sample_interval);
+  return json;
 }
 
 Json run_json(const RunSettings& run) {

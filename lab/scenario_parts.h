@@ -47,6 +47,10 @@ Json topology_json(const TopologySpec& spec);
 // A probability of loss: a share below 1.
 double read_loss(const config::Value& value);
 
+// What `fabric:` says about buffers, PFC and ECN (scenario_flow_control.cc).
+void read_flow_control(const config::Map& section, FlowControlSettings& settings);
+void put_flow_control(const FlowControlSettings& settings, Json& json);
+
 // A workload: one job, a list of jobs, or a file (scenario_workload.cc, scenario_pattern.cc).
 WorkloadSpec read_workload(const config::Value& value);
 Json workload_json(const WorkloadSpec& spec);

@@ -102,6 +102,20 @@ inline void expect_same(const lab::RunResult& a, const lab::RunResult& b) {
     ASSERT_EQ(a.links[id].b_to_a_packets, b.links[id].b_to_a_packets) << "link " << id;
     ASSERT_EQ(a.links[id].b_to_a_bytes, b.links[id].b_to_a_bytes) << "link " << id;
   }
+  EXPECT_EQ(a.ecn_marked, b.ecn_marked);
+  EXPECT_EQ(a.ecn_eligible, b.ecn_eligible);
+  EXPECT_EQ(a.control_frames, b.control_frames);
+  EXPECT_EQ(a.peak_buffer_bytes, b.peak_buffer_bytes);
+  EXPECT_EQ(a.host_pause_time, b.host_pause_time);
+  ASSERT_EQ(a.pauses.size(), b.pauses.size());
+  for (size_t i = 0; i < a.pauses.size(); ++i) {
+    ASSERT_EQ(a.pauses[i].node, b.pauses[i].node) << "pauses " << i;
+    ASSERT_EQ(a.pauses[i].port, b.pauses[i].port) << "pauses " << i;
+    ASSERT_EQ(a.pauses[i].sent, b.pauses[i].sent) << "pauses " << i;
+    ASSERT_EQ(a.pauses[i].received, b.pauses[i].received) << "pauses " << i;
+    ASSERT_EQ(a.pauses[i].paused, b.pauses[i].paused) << "pauses " << i;
+    ASSERT_EQ(a.pauses[i].violations, b.pauses[i].violations) << "pauses " << i;
+  }
   ASSERT_EQ(a.imbalance.size(), b.imbalance.size());
   for (size_t i = 0; i < a.imbalance.size(); ++i) {
     ASSERT_EQ(a.imbalance[i].node, b.imbalance[i].node) << "sample " << i;
@@ -112,7 +126,8 @@ inline void expect_same(const lab::RunResult& a, const lab::RunResult& b) {
 
 // The engine checks the books itself; a test checks the engine.
 inline void expect_books_balance(const lab::RunResult& result) {
-  EXPECT_EQ(result.packets_sent, result.packets_received + all_drops(result) + result.packets_in_flight);
+  EXPECT_EQ(result.packets_sent + result.control_frames,
+            result.packets_received + result.control_frames_ended + all_drops(result) + result.packets_in_flight);
   EXPECT_LE(result.data_packets, result.packets_sent);
   EXPECT_LE(result.retransmitted, result.data_packets);
   uint64_t crossed = 0;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "flowctl/dcqcn.h"
 #include "lab/topology_builders.h"
 #include "lab/workload_builder.h"
 #include "tests/support/fabric_runs.h"
@@ -131,6 +132,38 @@ TEST_P(Determinism, OnAnyThreadsAndAnyWindow) {
     again("all ports in time order", settings);
     settings.run.seed = 8;
     EXPECT_NE(run_fabric(t, workload, settings).ended_at, base.ended_at) << "the seed has no effect";
+  }
+}
+
+// With pauses, marks and losses for want of buffer, where all ports of a switch depend on each other.
+TEST(DeterminismOfFlowControl, OnAnyThreadsAndAnyWindow) {
+  for (const bool troubled : {false, true}) {
+    const Topology t = lossy_leaf_spine();
+    const Workload workload = waves(t.host_count);
+    FabricSettings settings = settings_of({"rps", OutOfOrder::kAnyOrderPlacement, Entropy::kPerQp, ""}, t);
+    settings.switches.queue_limit = dataplane::EgressQueue::kUnlimited;
+    FlowControlSettings& control = settings.switches.flow_control;
+    control.buffer = 1'500'000;
+    control.lossless = 1U << 3U;
+    control.xoff = dataplane::Threshold::fixed(20'000);
+    control.quanta = 300;  // repeated every 0.77 us at 100G
+    control.ecn = {.min_bytes = 5'000, .max_bytes = 100'000, .max_probability = 0.5};
+    settings.hosts.dcqcn = flowctl::dcqcn_sets().front();
+    if (!troubled) settings.events.clear();
+    const RunResult base = run_fabric(t, workload, settings);
+    expect_books_balance(base);
+    EXPECT_GT(base.control_frames, 100U) << "the run shows nothing";
+    EXPECT_GT(base.ecn_marked, 0U);
+    for (const unsigned threads : {2U, 4U}) {
+      settings.run.threads = threads;
+      SCOPED_TRACE(threads);
+      expect_same(base, run_fabric(t, workload, settings));
+    }
+    for (const uint64_t divisor : {2U, 3U, 7U}) {
+      settings.run.window = t.smallest_delay() / divisor;
+      SCOPED_TRACE(divisor);
+      expect_same(base, run_fabric(t, workload, settings));
+    }
   }
 }
 

@@ -105,8 +105,8 @@ TEST(Report, EveryMetricByHand) {
   EXPECT_EQ(json["hops_per_s"], 2'000.0);
   EXPECT_EQ(json["peak_rss_mib"], 3.0);
   EXPECT_EQ(json["threads"], 2);
-  for (const char* field :
-       {"lossless_violations", "pauses_sent", "pause_time_us", "ecn_marked", "cnps", "credit_stall_us", "deadlock"}) {
+  for (const char* field : {"lossless_violations", "pauses_sent", "pause_time_us", "ecn_marked", "cnps",
+                            "credit_stall_us", "deadlock", "pauses", "ecn_eligible", "peak_buffer_bytes"}) {
     EXPECT_TRUE(json.at(field).is_null()) << field;
   }
 }

@@ -48,6 +48,33 @@ TEST(Scenario, EverythingHasADefault) {
   EXPECT_EQ(experiment.workload.messages.size(), 128U);
 }
 
+TEST(Scenario, ReadsEveryKeyOfFlowControl) {
+  const FlowControlSettings of = load(R"(
+fabric:
+  buffer: 9MB
+  lossless: [3, 6]
+  pfc: {alpha: 0.0625, xon_offset: 5kB, headroom: 60kB, quanta: 1000}
+  ecn: {kmin: 100kB, kmax: 400kB, pmax: 20%, classes: [3, 4]}
+)")
+                                     .switches.flow_control;
+  EXPECT_EQ(of.buffer, 9'000'000U);
+  EXPECT_EQ(of.lossless, 0x48);
+  EXPECT_TRUE(of.pfc);
+  EXPECT_EQ(of.xoff.alpha_256ths, 16U);
+  EXPECT_EQ(of.xon_offset, 5'000U);
+  EXPECT_EQ(of.headroom, 60'000U);
+  EXPECT_EQ(of.quanta, 1000);
+  EXPECT_EQ(of.ecn.min_bytes, 100'000U);
+  EXPECT_EQ(of.ecn.max_bytes, 400'000U);
+  EXPECT_DOUBLE_EQ(of.ecn.max_probability, 0.2);
+  EXPECT_EQ(of.ecn_classes, 0x18);
+  EXPECT_FALSE(load("fabric: {buffer: 9MB, lossless: [3], pfc: none}").switches.flow_control.pfc);
+  EXPECT_EQ(load("fabric: {buffer: 9MB, lossless: [3], pfc: {xoff: 1MB}}").switches.flow_control.xoff.bytes,
+            1'000'000U);
+  EXPECT_EQ(load("{}").switches.flow_control.buffer, 0U);
+  EXPECT_FALSE(load("{}").switches.flow_control.pauses());
+}
+
 // The example of DESIGN §7's sections, key by key.
 TEST(Scenario, ReadsEveryKeyOfFabricHostsAndRun) {
   const Scenario scenario = load(R"(
@@ -365,6 +392,9 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "topology: {kind: single-switch, hosts: 7}",
       "topology: {kind: graph, hosts: [x], switches: [{name: s, hosts: 2, tier: 1}], links: [{a: x, b: s, rate: 10G}]}",
       "{fabric: {scheduler: rps, queue_limit: 1MB}, hosts: {out_of_order: go-back-n, entropy: none, window: 100kB}}",
+      "fabric: {buffer: 9MB, lossless: [3, 6], pfc: {xoff: 200kB, xon_offset: 1kB, headroom: 50kB, quanta: 99}}",
+      "fabric: {buffer: 32MB, lossless: [3], pfc: {alpha: 0.0625}, ecn: {kmin: 100kB, kmax: 400kB, pmax: 20%}}",
+      "fabric: {buffer: 1MB, lossless: [0], pfc: none, ecn: {kmin: 1, kmax: 2, classes: [0, 7]}}",
       "workload: [{name: a, kind: incast, hosts: [0-3, 9], victims: 1}, {name: b, kind: training, steps: 2, seed: 3}]",
       "workload: {kind: poisson, distribution: hadoop, load: 0.3, placement: random, ranks: 12}",
       "workload: {kind: poisson, distribution: {size: 64kB}}",

@@ -1,0 +1,12 @@
+// What pauses, buffers and marks a run has left behind, gathered from the nodes of a fabric.
+#pragma once
+
+#include "lab/fabric_builder.h"
+#include "lab/run_result.h"
+
+namespace heddle::lab {
+
+// Adds the flow control part to the result of a run, which knows when it ended.
+void collect_flow_control(const Fabric& fabric, RunResult& result);
+
+}  // namespace heddle::lab

@@ -1,0 +1,84 @@
+// What a run says about pauses, marks and the losses that there should have been none of.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lab/report.h"
+#include "lab/roce.h"
+
+namespace heddle::lab {
+
+using Json = nlohmann::ordered_json;
+
+void Report::put_flow_control(Json& json) const {
+  const FlowControlSettings& settings = experiment_.settings.switches.flow_control;
+  const bool buffered = settings.buffer != 0;
+  uint64_t violations = 0;
+  uint64_t sent = 0;
+  Duration paused = result_.host_pause_time;
+  Json ports = Json::array();
+  for (const PortPauses& port : result_.pauses) {
+    violations += port.violations;
+    sent += port.sent;
+    paused += port.paused;
+    const Topology& topology = experiment_.topology;
+    ports.push_back({{"switch", topology.nodes[port.node].name},
+                     {"port", port.port},
+                     {"peer", topology.nodes[topology.neighbor(port.node, port.port)].name},
+                     {"sent", port.sent},
+                     {"received", port.received},
+                     {"paused_us", to_microseconds(port.paused)},
+                     {"peak_headroom", port.peak_headroom},
+                     {"lossless_violations", port.violations}});
+  }
+  const bool lossless = buffered && settings.lossless != 0;
+  json["lossless_violations"] = lossless ? Json(violations) : Json();
+  json["pauses_sent"] = lossless ? Json(sent) : Json();
+  json["pause_time_us"] = lossless ? Json(to_microseconds(paused)) : Json();
+  json["pauses"] = lossless ? std::move(ports) : Json();
+  json["ecn_marked"] = settings.ecn.is_on() ? Json(result_.ecn_marked) : Json();
+  json["ecn_eligible"] = settings.ecn.is_on() ? Json(result_.ecn_eligible) : Json();
+  json["peak_buffer_bytes"] = buffered ? Json(result_.peak_buffer_bytes) : Json();
+}
+
+// Null where nothing can be paused, false where nothing got stuck.
+void Report::put_deadlock(Json& json) const {
+  const FlowControlSettings& settings = experiment_.settings.switches.flow_control;
+  json["deadlock"] = settings.pauses() ? Json(false) : Json();
+  if (!result_.deadlock) return;
+  Json cycle = Json::array();
+  for (const QueueRef& queue : result_.deadlock->cycle) {
+    cycle.push_back({{"switch", experiment_.topology.nodes[queue.node].name},
+                     {"port", queue.port},
+                     {"to", experiment_.topology.nodes[experiment_.topology.neighbor(queue.node, queue.port)].name},
+                     {"class", queue.traffic_class}});
+  }
+  json["deadlock"] = {{"at_us", to_microseconds(result_.deadlock->at)}, {"cycle", std::move(cycle)}};
+}
+
+// A lossless class that lost packets has too little headroom, or nobody who would obey it.
+std::vector<std::string> Report::explain_violations() const {
+  const FlowControlSettings& settings = experiment_.settings.switches.flow_control;
+  std::vector<std::string> lines;
+  for (const PortPauses& port : result_.pauses) {
+    if (port.violations == 0) continue;
+    const Topology& topology = experiment_.topology;
+    const Link& link = topology.links[topology.ports[port.node][port.port]];
+    const uint32_t frame = experiment_.settings.hosts.mtu + kDataFrameOverhead;
+    const uint64_t needed = needed_headroom(link.rate, link.delay, frame, link.overhead, 1);
+    std::string why = "PFC is off, so that the sender went on";
+    if (settings.pfc) {
+      why = fmt::format(
+          "headroom {} bytes, and {} may arrive after XOFF: 3 frames of {} bytes, a pause frame, and what "
+          "{:g} Gbit/s carry in twice {:g} us",
+          settings.headroom.value_or(needed), needed, static_cast<int64_t>(frame) + link.overhead, link.rate.gbps(),
+          to_microseconds(link.delay));
+    }
+    lines.push_back(fmt::format("{} packets of a lossless class were lost at {} port {} (from {}): {}", port.violations,
+                                topology.nodes[port.node].name, port.port,
+                                topology.nodes[topology.neighbor(port.node, port.port)].name, why));
+    if (lines.size() == 8) break;
+  }
+  return lines;
+}
+
+}  // namespace heddle::lab

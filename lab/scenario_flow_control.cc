@@ -1,0 +1,113 @@
+// `fabric.buffer`, `lossless`, `pfc` and `ecn` of a scenario.
+#include <cstdlib>
+
+#include "config/units.h"
+#include "lab/scenario_parts.h"
+
+namespace heddle::lab {
+namespace {
+
+using config::integer;
+using config::Map;
+using config::Value;
+
+constexpr uint64_t kMaxBuffer = 4'000'000'000;
+
+uint8_t read_class_set(const Value& value) {
+  unsigned classes = 0;
+  for (const Value& item : value.list(0, kTrafficClasses)) {
+    const unsigned bit = 1U << integer<unsigned>(0, kTrafficClasses - 1)(item);
+    if ((classes & bit) != 0) item.refuse("each class once", "a second time");
+    classes |= bit;
+  }
+  return static_cast<uint8_t>(classes);
+}
+
+double read_alpha(const Value& value) {
+  constexpr std::string_view accepted = "a factor from 1/256 to 64 such as 0.125";
+  const std::string& text = value.scalar(accepted);
+  char* end = nullptr;
+  const double alpha = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || !(alpha >= 1.0 / 256) || !(alpha <= 64)) value.refuse(accepted);
+  return alpha;
+}
+
+void read_pfc(const Value& value, FlowControlSettings& settings) {
+  if (value.is_word("none")) {
+    settings.pfc = false;
+    return;
+  }
+  const Map map = value.map({"alpha", "xoff", "xon_offset", "headroom", "quanta"});
+  if (map.has("alpha") && map.has("xoff")) map.at("alpha").refuse("alpha or xoff, not both", "beside xoff");
+  if (map.has("alpha")) settings.xoff = dataplane::Threshold::dynamic(read_alpha(map.at("alpha")));
+  if (map.has("xoff")) settings.xoff = dataplane::Threshold::fixed(config::bytes(0, kMaxBuffer)(map.at("xoff")));
+  settings.xon_offset = map.optional("xon_offset", settings.xon_offset, config::bytes(0, kMaxBuffer));
+  settings.quanta = map.optional("quanta", settings.quanta, integer<uint16_t>(2, 0xffff));
+  const Value headroom = map.at("headroom");
+  if (!headroom.is_missing() && !headroom.is_word("auto")) {
+    settings.headroom = config::bytes(0, kMaxBuffer)(headroom);
+  }
+}
+
+void read_ecn(const Value& value, FlowControlSettings& settings) {
+  if (value.is_word("none")) return;
+  const Map map = value.map({"kmin", "kmax", "pmax", "classes"});
+  settings.ecn.min_bytes = map.required("kmin", config::bytes(0, kMaxBuffer));
+  settings.ecn.max_bytes = map.required("kmax", config::bytes(settings.ecn.min_bytes, kMaxBuffer));
+  settings.ecn.max_probability = map.optional("pmax", 1, config::share());
+  if (map.has("classes")) settings.ecn_classes = read_class_set(map.at("classes"));
+}
+
+}  // namespace
+
+void read_flow_control(const Map& section, FlowControlSettings& settings) {
+  const Value buffer = section.at("buffer");
+  if (!buffer.is_missing() && !buffer.is_word("unlimited")) {
+    constexpr std::string_view accepted = "unlimited, or a size such as 9MB, from 100kB to 4GB";
+    const auto bytes = config::parse_bytes(buffer.scalar(accepted));
+    if (!bytes || *bytes < 100'000 || *bytes > kMaxBuffer) buffer.refuse(accepted);
+    settings.buffer = *bytes;
+  }
+  if (section.has("lossless")) settings.lossless = read_class_set(section.at("lossless"));
+  if (settings.buffer == 0 && settings.lossless != 0) {
+    section.at("lossless").refuse("buffer: SIZE beside it", "without a limited buffer");
+  }
+  if (section.has("pfc")) read_pfc(section.at("pfc"), settings);
+  if (section.has("ecn")) read_ecn(section.at("ecn"), settings);
+}
+
+Json class_set_json(uint8_t classes) {
+  Json json = Json::array();
+  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+    if (((classes >> tc) & 1U) != 0) json.push_back(tc);
+  }
+  return json;
+}
+
+void put_flow_control(const FlowControlSettings& settings, Json& json) {
+  json["buffer"] = settings.buffer == 0 ? "unlimited" : config::print_bytes(settings.buffer);
+  json["lossless"] = class_set_json(settings.lossless);
+  if (settings.pfc) {
+    Json pfc;
+    if (settings.xoff.is_dynamic()) {
+      pfc["alpha"] = settings.xoff.alpha_256ths / 256.0;
+    } else {
+      pfc["xoff"] = config::print_bytes(settings.xoff.bytes);
+    }
+    pfc["xon_offset"] = config::print_bytes(settings.xon_offset);
+    pfc["headroom"] = settings.headroom ? config::print_bytes(*settings.headroom) : "auto";
+    pfc["quanta"] = settings.quanta;
+    json["pfc"] = std::move(pfc);
+  } else {
+    json["pfc"] = "none";
+  }
+  json["ecn"] = "none";
+  if (settings.ecn.is_on()) {
+    json["ecn"] = {{"kmin", config::print_bytes(settings.ecn.min_bytes)},
+                   {"kmax", config::print_bytes(settings.ecn.max_bytes)},
+                   {"pmax", config::print_share(settings.ecn.max_probability)},
+                   {"classes", class_set_json(settings.ecn_classes)}};
+  }
+}
+
+}  // namespace heddle::lab
