@@ -217,10 +217,10 @@ const std::vector<Mistake>& buffer_mistakes() {
        "found kmax '1kB'; accepted: a size such as 1500, 64KiB or 2MB, from 2kB to 4GB"},
       // 2 frames of 1522 + 24 bytes, and 40 us at 10G are 50,000 bytes
       {"no headroom", with("lossless: true, headroom: 0"), 1,
-       "found headroom 0 for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
+       "found headroom 0B for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
        "reaction 40us, or force: true"},
       {"a byte too little headroom", with("lossless: true, headroom: 53091"), 1,
-       "found headroom 53091 for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
+       "found headroom 53091B for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
        "reaction 40us, or force: true"},
       {"headroom beyond the buffer", with("lossless: true, headroom: 2MB"), 2,
        "found a buffer of 2000000 bytes; accepted: more than 2000000, which reservations, headroom and one burst of "

@@ -40,8 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
                     // 15 of the 16 chunks of the busiest leaf cross its 8 uplinks in each of 254 steps.
                     Example{"all-reduce-128", 128, 254 * 128, 254.0 * (15 * 40.807 / 8 + 5)},
                     Example{"all-to-all-64", 64, 64 * 63, 63 * 20.9 + 2.3}, Example{"default", 128, 128, 168.2},
-                    // 489 packets of 1024 bytes a message.
-                    Example{"incast-127-victim", 128, 127 + 16, 127 * 43.208 + 4.4},
+                    // 1,954 packets of 1024 bytes a message.
+                    Example{"incast-127-victim", 128, 127 + 16, 127 * 172.82 + 4.4},
                     // Four messages share the one uplink that leaf0 has left.
                     Example{"pfc-deadlock", 16, 16, 4 * 326.4 + 5}),
     [](const auto& example) {
