@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/tune_search.h"
 #include "cli/tune_view.h"
 #include "net/error.h"
 
@@ -15,9 +16,26 @@ namespace {
 struct Options {
   TuneOptions tune;
   std::optional<std::string> json;
+  std::string search;
+  std::vector<std::string> set;
 };
 
+void search(const Options& options) {
+  LabOptions lab;
+  lab.scenario = options.search;
+  lab.set = options.set;
+  lab.json = options.json;
+  const LabRun run = search_ecn(lab);
+  if (run.print) fmt::print("{}", trade_off_table(run.results()));
+  throw_if_unfinished(run);
+}
+
 void run(const Options& options) {
+  if (!options.search.empty()) {
+    search(options);
+    return;
+  }
+  if (!options.set.empty()) throw_bad_input("--set: found '{}'; accepted: with --search", options.set.front());
   const TuneAnswer settings = answer(options.tune);
   if (!options.json) {
     fmt::print("{}", page_of(settings));
@@ -58,6 +76,9 @@ void add_tune(CLI::App& app) {
   command->add_option("--json", options->json, "As JSON into FILE (- or nothing: standard output)")
       ->expected(0, 1)
       ->default_str("-");
+  command->add_option("--search", options->search, "Run this scenario under a grid of ECN settings instead");
+  command->add_option("--set", options->set, "With --search: override one key of the scenario, section.key=value")
+      ->allow_extra_args(false);
   command->footer("Example: heddle tune --port 100G --cable 30m --mtu 4200 --ports 32 --buffer 32MB --lossless 3");
   command->callback([options] { run(*options); });
 }
