@@ -284,6 +284,8 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
     port.egress.rate = link.rate;
     port.egress.overhead = link.overhead;
     for (dataplane::ClassSettings& of : port.egress.classes) of.limit_bytes = settings_.switches.queue_limit;
+    // CNPs and network control, as a real switch has it: late, they make congestion worse.
+    port.egress.classes[6].strict = port.egress.classes[7].strict = true;
     settings.ports.push_back(std::move(port));
     described.push_back({.rate = link.rate,
                          .delay = link.delay,

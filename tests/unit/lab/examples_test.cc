@@ -50,6 +50,19 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// 979,000 flows in 0.1 s; here a fiftieth of it. Each host sends 25 % of its 100 Gbit/s in messages of 40.9 kB on
+// average (tests/unit/lab/size_distribution_test.cc).
+TEST(Examples, Conweave128) {
+  const Experiment experiment = prepare(load_scenario("examples/lab/conweave-128.yaml", {"workload.duration=2ms"}));
+  EXPECT_EQ(experiment.topology.host_count, 128U);
+  EXPECT_EQ(experiment.topology.switch_count(), 16U);
+  const double expected = 128 * 0.25 * 100e9 / 8 * 2e-3 / 40'900;
+  EXPECT_NEAR(static_cast<double>(size_of(experiment.workload).messages), expected, 0.1 * expected);
+  EXPECT_EQ(experiment.settings.hosts.connections, Connections::kPerMessage);
+  ASSERT_TRUE(experiment.settings.hosts.dcqcn.has_value());
+  EXPECT_EQ(experiment.settings.hosts.dcqcn->name, "conweave");
+}
+
 TEST(Examples, AreAllTested) {
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("examples/lab")) {

@@ -96,7 +96,7 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
       {"a curve that falls", "fabric: {ecn: {kmin: 2kB, kmax: 1kB}}\n", 1,
        "found kmax '1kB'; accepted: a size such as 1500, 64KiB or 2MB, from 2kB to 4GB"},
       {"marking without thresholds", "fabric: {ecn: {pmax: 10%}}\n", 1,
-       "found no kmin; accepted: a size such as 1500, 64KiB or 2MB, from 0 to 4GB"},
+       "found no 'kmin' in ecn; accepted: a size such as 1500, 64KiB or 2MB, from 0B to 4GB"},
       {"a queue that cannot hold two packets", "fabric: {queue_limit: 5kB}\n", 1,
        "found queue_limit '5kB'; accepted: unlimited, or a size such as 64KiB or 2MB, from 10kB to 1GB"},
       {"a key with a typing error", "hosts: {mtuu: 1024}\n", 1,
