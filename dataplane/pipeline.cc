@@ -19,6 +19,7 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
       buffered_(settings.buffer.is_on()),
       careful_(buffered_),
       controls_(settings.ports.size()),
+      drops_early_(settings.ports.size()),
       is_awakened_(settings.ports.size()) {
   for (size_t i = 0; i < settings.ports.size(); ++i) {
     const PortSettings& port = settings.ports[i];
@@ -248,9 +249,10 @@ inline DropReason Pipeline::refusal_of_queue(const Packet* packet, PortId out, u
   const PacketMeta& meta = meta_of(packet);
   const unsigned tc = meta.traffic_class;
   const uint64_t queued = egress_[out].queue(tc).bytes();
-  PortControl& control = controls_[out];
-  if (control.drop[tc].strikes(queued, control.random)) [[unlikely]]
-    return DropReason::kWred;
+  if (((drops_early_[out] >> tc) & 1U) != 0) [[unlikely]] {
+    PortControl& control = controls_[out];
+    if (control.drop[tc].strikes(queued, control.random)) return DropReason::kWred;
+  }
   if (buffered_ && !buffer_.is_lossless(meta.in_port, tc) && !buffer_.admits(out, tc, queued, frame_bytes))
     return DropReason::kBufferFull;
   return DropReason::kNone;
@@ -287,12 +289,13 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
   const uint64_t bytes_before = port.scheduled_bytes();
   unsigned n = 0;
   if (careful_) {
-    n = port.schedule(packets, room, now, [this, out](Packet* packet, uint64_t left) {
-      const PacketMeta& meta = meta_of(packet);
-      if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
-      mark(packet, out, left);
+    PortControl& control = controls_[out];
+    n = port.schedule(packets, room, now, [this, &control](Packet* packet, uint64_t left) {
+      if (left > control.mark_above[meta_of(packet).traffic_class]) [[unlikely]]
+        mark(packet, left);
       rewrite(packet);
     });
+    if (buffered_) buffer_.release(packets, n);
     if (buffer_.has_changed()) [[unlikely]]
       follow_buffer(now);
   } else {
@@ -306,16 +309,14 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
 
 // ECN at dequeue, by the queue that is left behind: what a receiver hears of is the congestion of this moment, not of
 // the time the packet came.
-inline void Pipeline::mark(Packet* packet, PortId out, uint64_t queued) {
+void Pipeline::mark(Packet* packet, uint64_t queued) {
   const PacketMeta& meta = meta_of(packet);
-  PortControl& control = controls_[out];
-  const flowctl::Wred& wred = control.mark[meta.traffic_class];
-  if (!wred.is_on()) return;
   uint8_t* ip = frame_of(packet) + meta.l3_offset;
   if (!flowctl::is_capable(flowctl::ecn_of(ip, meta.l3))) return;
-  telemetry::FlowControlCounters& counters = counters_.flow_control[out];
+  PortControl& control = controls_[meta.out_port];
+  telemetry::FlowControlCounters& counters = counters_.flow_control[meta.out_port];
   counters.ecn_eligible[meta.traffic_class].add(1);
-  if (!wred.strikes(queued, control.random)) return;
+  if (!control.mark[meta.traffic_class].strikes(queued, control.random)) return;
   flowctl::mark_ce(ip, meta.l3);
   counters.ecn_marked[meta.traffic_class].add(1);
 }

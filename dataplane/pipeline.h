@@ -160,7 +160,7 @@ class Pipeline {
   DropReason admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);
   [[gnu::noinline]] DropReason count_refusal(const Packet* packet, DropReason reason);
-  void mark(Packet* packet, PortId out, uint64_t queued);
+  [[gnu::noinline]] void mark(Packet* packet, uint64_t queued);
 
   // --- flow control (pipeline_flow_control.cc)
   void configure_control(PortId port, const PortSettings& settings);
@@ -192,6 +192,7 @@ class Pipeline {
 
   // What packets meet on ports with a buffer, marking or PFC.
   struct PortControl {
+    std::array<uint64_t, kTrafficClasses> mark_above;  // Kmin of each class: what leaves less behind is not looked at
     PfcSettings settings;
     flowctl::PauseState pauses;  // what we must hold back
     flowctl::PfcSender sender;   // what our peer must hold back
@@ -206,6 +207,7 @@ class Pipeline {
   Time attention_at_ = 0;
   SharedBuffer buffer_;
   std::vector<PortControl> controls_;
+  std::vector<uint8_t> drops_early_;  // by port, bit = class
   PacketSource* source_ = nullptr;
   std::vector<PortId> awakened_;
   std::vector<bool> is_awakened_;

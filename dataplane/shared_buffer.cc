@@ -16,8 +16,7 @@ void SharedBuffer::configure(const BufferSettings& settings, const std::vector<b
                              std::vector<BufferLedger*> ledgers, unsigned self) {
   const size_t ports = settings.groups.size();
   smallest_charge_ = static_cast<uint32_t>(settings.smallest_charge());
-  pool_ = free_ = settings.shared_bytes();
-  used_ = 0;
+  pool_ = free_ = least_free_ = limit_ = settings.shared_bytes();
   groups_.assign(ports * kTrafficClasses, {});
   queues_.assign(ports * kTrafficClasses, {});
   xoff_.assign(ports, 0);
@@ -74,6 +73,7 @@ void SharedBuffer::release_special(PortId port, unsigned traffic_class, Group& g
     return;
   }
   group.peak = std::max(group.peak, static_cast<uint32_t>(group.held()));
+  least_free_ = std::min(least_free_, free_);
   // Headroom is given back first: it must be empty before the sender may go on.
   const int64_t from_headroom = std::min(size, group.in_headroom);
   group.in_headroom -= from_headroom;
@@ -115,8 +115,10 @@ void SharedBuffer::settle() {
   }
   int64_t others = 0;
   for (const Peer& peer : peers_) others += static_cast<int64_t>(peer.ledger->shared_used.get());
-  free_ = pool_ - used_ - others;
-  ledger_->shared_used.set(static_cast<uint64_t>(used_));
+  const int64_t used = limit_ - free_;
+  limit_ = pool_ - others;
+  free_ = limit_ - used;
+  ledger_->shared_used.set(static_cast<uint64_t>(used));
 }
 
 SharedBuffer::Occupancy SharedBuffer::occupancy(PortId port, unsigned traffic_class) const {

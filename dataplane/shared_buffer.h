@@ -88,7 +88,11 @@ class SharedBuffer {
   // Charges a packet that came by (port, class), which is ours; kNone if it has room, else why not.
   DropReason charge(PortId port, unsigned traffic_class, uint32_t frame_bytes);
   // Gives the bytes back; the port may be another's.
-  void release(PortId port, unsigned traffic_class, uint32_t frame_bytes);
+  void release(PortId port, unsigned traffic_class, uint32_t frame_bytes) {
+    release_charge(port, traffic_class, charge_of(frame_bytes));
+  }
+  // The same for packets that leave together; neighbours often share their group.
+  void release(Packet* const* packets, unsigned count);
 
   // Whether an egress queue that holds `queued` bytes may take one more packet.
   bool admits(PortId out, unsigned traffic_class, uint64_t queued, uint32_t frame_bytes) const {
@@ -130,8 +134,8 @@ class SharedBuffer {
   int64_t xoff_threshold(PortId port, unsigned traffic_class) const {
     return groups_[group_index(port, traffic_class)].shared.at(free_);
   }
-  uint64_t shared_used() const { return static_cast<uint64_t>(used_); }  // by our groups
-  uint64_t peak_shared_used() const { return static_cast<uint64_t>(peak_used_); }
+  uint64_t shared_used() const { return static_cast<uint64_t>(limit_ - free_); }  // by our groups
+  uint64_t peak_shared_used() const { return static_cast<uint64_t>(limit_ - std::min(least_free_, free_)); }
   int64_t shared_free() const { return free_; }  // as far as we know
   void reset_peaks();
   uint32_t charge_of(uint32_t frame_bytes) const { return std::max(frame_bytes, smallest_charge_); }
@@ -158,22 +162,20 @@ class SharedBuffer {
   }
   static int64_t in_shared(int64_t level) { return std::max<int64_t>(level, 0); }
 
+  void release_charge(PortId port, unsigned traffic_class, int64_t size);
   DropReason charge_beyond(PortId port, unsigned traffic_class, Group& group, int64_t size);
   void release_special(PortId port, unsigned traffic_class, Group& group, int64_t size);
   void consider_xon(PortId port, unsigned traffic_class, Group& group);
   void set_level(Group& group, int64_t level) {
-    const int64_t more = in_shared(level) - in_shared(group.level);
+    free_ -= in_shared(level) - in_shared(group.level);
     group.level = level;
-    used_ += more;
-    free_ -= more;
-    if (used_ > peak_used_) peak_used_ = used_;
   }
   void change_xoff(PortId port, unsigned traffic_class, bool off);
 
   uint32_t smallest_charge_ = 0;
-  int64_t free_ = 0;  // of the shared pool
-  int64_t used_ = 0;  // of it, by our groups
-  int64_t peak_used_ = 0;
+  int64_t free_ = 0;        // of the shared pool
+  int64_t least_free_ = 0;  // when something was last released
+  int64_t limit_ = 0;       // of it, what the others have left to our groups
   std::vector<Group> groups_;
   std::vector<QueueSettings> queues_;
   std::vector<uint8_t> xoff_;
@@ -197,18 +199,39 @@ inline DropReason SharedBuffer::charge(PortId port, unsigned traffic_class, uint
   const int64_t after = group.level + size;
   if (after > 0 && (size > free_ || after > group.shared.at(free_))) [[unlikely]]
     return charge_beyond(port, traffic_class, group, size);
-  set_level(group, after);
+  if (after >= size) [[likely]] {  // all of it in the pool: what is reserved was used up, or there is none
+    group.level = after;
+    free_ -= size;
+  } else {
+    set_level(group, after);
+  }
   return DropReason::kNone;
 }
 
-inline void SharedBuffer::release(PortId port, unsigned traffic_class, uint32_t frame_bytes) {
+inline void SharedBuffer::release(Packet* const* packets, unsigned count) {
+  for (unsigned i = 0; i < count;) {
+    const PacketMeta& first = meta_of(packets[i]);
+    int64_t size = 0;
+    do size += charge_of(meta_of(packets[i++]).frame_bytes);
+    while (i < count && meta_of(packets[i]).in_port == first.in_port &&
+           meta_of(packets[i]).traffic_class == first.traffic_class);
+    release_charge(first.in_port, first.traffic_class, size);
+  }
+}
+
+inline void SharedBuffer::release_charge(PortId port, unsigned traffic_class, int64_t size) {
   Group& group = groups_[group_index(port, traffic_class)];
-  const int64_t size = charge_of(frame_bytes);
   if (group.special) [[unlikely]]
     return release_special(port, traffic_class, group, size);
-  // Between two releases a group only grows.
+  // Between two releases a group only grows, and so does what all of them hold.
   if (const int64_t held = group.level + group.reserved; held > group.peak) group.peak = static_cast<uint32_t>(held);
-  set_level(group, group.level - size);
+  if (free_ < least_free_) least_free_ = free_;
+  if (group.level >= size) [[likely]] {
+    group.level -= size;
+    free_ += size;
+  } else {
+    set_level(group, group.level - size);
+  }
 }
 
 }  // namespace heddle::dataplane

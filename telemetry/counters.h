@@ -74,7 +74,7 @@ struct FlowControlCounters {
   Counter rx_global_pause;  // MAC control frames that PFC does not obey; they are also among the port's drops
   Counter rx_malformed;
   ByClass lossless_violations;  // packets of a lossless class, by where they came in, that the buffer had no room for
-  ByClass ecn_eligible;         // ECN-capable packets that left by a queue that marks
+  ByClass ecn_eligible;         // ECN-capable packets that left a queue above Kmin
   ByClass ecn_marked;
 
   FlowControlCounters& operator+=(const FlowControlCounters& other);
