@@ -13,7 +13,7 @@ int64_t BufferSettings::shared_bytes() const {
 }
 
 void SharedBuffer::configure(const BufferSettings& settings, const std::vector<bool>& mine,
-                             std::vector<BufferLedger*> ledgers, unsigned self) {
+                             const std::vector<BufferLedger*>& ledgers, unsigned self) {
   const size_t ports = settings.groups.size();
   smallest_charge_ = static_cast<uint32_t>(settings.smallest_charge());
   pool_ = free_ = least_free_ = limit_ = settings.shared_bytes();

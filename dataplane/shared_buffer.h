@@ -82,8 +82,8 @@ class SharedBuffer {
   SharedBuffer() = default;
   // Whose groups are ours: `mine[port]`, empty = all. `ledgers` are those of all lcores that share the pool, ours among
   // them at `self`; empty if there is only us. They outlive the buffer.
-  void configure(const BufferSettings& settings, const std::vector<bool>& mine, std::vector<BufferLedger*> ledgers,
-                 unsigned self);
+  void configure(const BufferSettings& settings, const std::vector<bool>& mine,
+                 const std::vector<BufferLedger*>& ledgers, unsigned self);
 
   // Charges a packet that came by (port, class), which is ours; kNone if it has room, else why not.
   DropReason charge(PortId port, unsigned traffic_class, uint32_t frame_bytes);
