@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "control/switch_config.h"
 #include "net/error.h"
 
 namespace heddle::cli {
@@ -31,6 +32,33 @@ TEST(Tune, OneGroupOfSettingsForEachLosslessClass) {
   const std::string yaml = yaml_of(answer(options));
   EXPECT_NE(yaml.find("\n    3: {lossless: true"), std::string::npos) << yaml;
   EXPECT_NE(yaml.find("\n    4: {lossless: true"), std::string::npos) << yaml;
+}
+
+// What is printed is pasted as it is, and passes the check of headroom that a switch makes when it starts.
+TEST(Tune, ASwitchTakesTheYaml) {
+  for (const char* rate : {"10G", "25G", "100G", "400G"}) {
+    TuneOptions options;
+    options.port = rate;
+    options.ports = 2;
+    options.buffer = "64MB";
+    options.lossless = {3, 5};
+    const TuneAnswer tuned = answer(options);
+    const std::string yaml = yaml_of(tuned);
+    const std::string mark = "pfc_reaction: ";
+    const size_t at = yaml.find(mark) + mark.size();
+    const std::string port = "rate: " + options.port +
+                             ", mtu: 4200, pfc: frames, pfc_reaction: " + yaml.substr(at, yaml.find('\n', at) - at) +
+                             "}\n";
+    const control::SwitchConfig config =
+        control::load_switch_config_text(yaml + "switch: {name: leaf}\nports:\n  - {name: a, device: net_ring0, " +
+                                             port + "  - {name: b, device: net_ring1, " + port,
+                                         "tuned.yaml");
+    for (const unsigned tc : {3U, 5U}) {
+      EXPECT_TRUE(config.ports[1].queues[tc].lossless) << rate;
+      EXPECT_EQ(config.ports[1].queues[tc].headroom, tuned.tuning.headroom.bytes) << rate;
+      EXPECT_FALSE(config.ports[1].queues[tc].force);
+    }
+  }
 }
 
 struct Mistake {
