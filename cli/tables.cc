@@ -110,6 +110,24 @@ std::vector<Row> paths_rows(const Json& view) {
   return rows;
 }
 
+// What concerns all groups, where there is something to say.
+std::string path_notes(const Json& view) {
+  std::string notes;
+  const Json& flowlets = view.at("flowlets");
+  if (flowlets.at("begun") != 0) {
+    notes += fmt::format("flowlets: {} begun, {} took another path, {} packets found no room\n",
+                         text(flowlets.at("begun")), text(flowlets.at("reroutes")), text(flowlets.at("collisions")));
+  }
+  if (const Json& r = view.at("resequencer"); !r.is_null()) {
+    notes += fmt::format(
+        "resequencer: {} in order, {} held, {} released in order, {} timed out, {} overflowed, {} late, at most {} "
+        "ahead\n",
+        text(r.at("in_order")), text(r.at("held")), text(r.at("released")), text(r.at("timed_out")),
+        text(r.at("overflowed")), text(r.at("late")), text(r.at("max_degree")));
+  }
+  return notes.empty() ? notes : "\n" + notes;
+}
+
 std::vector<Row> drops_rows(const Json& view) {
   std::vector<Row> rows{{"reason", "packets", "port", "meaning"}};
   for (const auto& [port, drops] : view.at("ports").items()) {
@@ -148,7 +166,7 @@ std::string table_of(const std::string& what, const Json& view) {
   if (what == "pfc") return text_table(pfc_rows(view));
   if (what == "ecn") return text_table(ecn_rows(view));
   if (what == "routes") return text_table(routes_rows(view));
-  if (what == "paths") return text_table(paths_rows(view));
+  if (what == "paths") return text_table(paths_rows(view)) + path_notes(view);
   if (what == "drops") return text_table(drops_rows(view));
   return text_table(ports_rows(view));
 }

@@ -40,6 +40,7 @@ MemoryBudget plan_memory(const SwitchConfig& config, const std::vector<PortDeman
   }
   // What the buffer holds may lie in rings or in queues, never in both.
   if (!config.buffer.on) budget.packets += workers * (workers - 1) * budget.handover_packets;
+  if (config.resequencer.enabled) budget.packets += workers * config.resequencer.max_packets;
   // A cache may hold one and a half times its size; each lcore has a burst in hand and one waiting per port.
   budget.packets += (workers + 1) * kMempoolCache * 3 / 2 + workers * kBurst * (port_count + 2);
   budget.buffer_bytes = largest + RTE_PKTMBUF_HEADROOM;

@@ -51,6 +51,7 @@ void RouteTable::edit(Model& model, const Batch& batch) {
     const auto at = find_member(members, member);
     if (at != members.end()) {
       at->weight = member.weight;
+      at->alternate = member.alternate;
     } else {
       if (members.size() == lb::kMaxMembers) throw_bad_input("group '{}' is full: {} members", name, lb::kMaxMembers);
       members.push_back(member);
@@ -65,6 +66,12 @@ void RouteTable::edit(Model& model, const Batch& batch) {
       throw_bad_input("group '{}' has no member {}", name, config::print_mac(member.rewrite.destination));
     }
     members.erase(at);
+  }
+  for (const Batch::Schedulers& change : batch.schedulers_) {
+    const auto id = model.find(change.group);
+    if (!id) throw_bad_input("no group '{}'", change.group);
+    model.groups[*id].members.scheduler = change.scheduler;
+    model.groups[*id].members.overrides = change.overrides;
   }
   for (const net::IpPrefix& prefix : batch.removed_) {
     const auto at = model.routes.find(prefix);
@@ -103,6 +110,7 @@ void RouteTable::publish(Model model) {
       if (member.counter == 0) claim_counter(member);
       used[member.counter - 1] = 1;
     }
+    group.members.make_table();
   }
   Version& idle = versions_[1 - live_];
   try {
@@ -166,6 +174,7 @@ void RouteTable::write_groups(Version& version, const Model& model) {
     version.tables.groups[i] = model.groups[i].members;
     for (lb::NextHop& member : version.tables.groups[i].members) member.counter--;
   }
+  version.tables.note_schedulers();
 }
 
 std::vector<Route> RouteTable::routes() const {

@@ -110,16 +110,27 @@ class RouteTable::Batch {
   void remove_route(const net::IpPrefix& prefix) { removed_.push_back(prefix); }
   // Adds a member, or replaces the one with the same port, MAC and VLAN (its weight may differ).
   void add_member(std::string group, const lb::NextHop& member) { added_.emplace_back(std::move(group), member); }
+  // The schedulers of a group from now on: its own, and those that differ (null: none).
+  void set_schedulers(std::string group, const lb::Scheduler& scheduler,
+                      std::shared_ptr<const lb::SchedulerOverrides> overrides) {
+    schedulers_.push_back({std::move(group), scheduler, std::move(overrides)});
+  }
   void remove_member(std::string group, const lb::NextHop& member) { parted_.emplace_back(std::move(group), member); }
 
  private:
   friend class RouteTable;
+  struct Schedulers {
+    std::string group;
+    lb::Scheduler scheduler;
+    std::shared_ptr<const lb::SchedulerOverrides> overrides;
+  };
   std::vector<Group> groups_;
   std::vector<Route> routes_;
   std::vector<std::pair<net::IpPrefix, Group>> in_place_;
   std::vector<net::IpPrefix> removed_;
   std::vector<std::pair<std::string, lb::NextHop>> added_;
   std::vector<std::pair<std::string, lb::NextHop>> parted_;
+  std::vector<Schedulers> schedulers_;
 };
 
 }  // namespace heddle::control

@@ -145,6 +145,9 @@ void RunningSwitch::start_workers() {
   dataplane::Pipeline::Settings pipeline;
   pipeline.ports = port_settings();
   pipeline.hash = config_.hash;
+  pipeline.ars = config_.ars;
+  pipeline.flowlets_resident = true;
+  pipeline.resequencer = config_.resequencer;
   pipeline.paths = RouteTable::kMaxPathCounters;
   pipeline.buffer = buffer_settings(config_, port_rates());
   if (n > 1 && config_.buffer.on) {
@@ -209,6 +212,7 @@ std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
     ingress.class_of_pcp = config_.class_of_pcp;
     settings.egress = egress_settings(i);
     settings.pfc = pfc_settings(i);
+    settings.resequence = port.resequence;
     settings.max_frame = devices_[i].facts().max_frame;
     all.push_back(settings);
   }
@@ -239,6 +243,7 @@ lb::NextHop RunningSwitch::next_hop(const NextHopConfig& member) const {
   lb::NextHop hop;
   hop.port = member.port;
   hop.weight = member.weight;
+  hop.alternate = member.alternate;
   hop.rewrite.destination = member.mac;
   hop.rewrite.vlan_id = member.vlan;
   hop.rewrite.source = port.macs.empty() ? devices_[member.port].facts().mac : port.macs.front();
@@ -255,6 +260,9 @@ void RunningSwitch::install_routes() {
     made.name = group.name;
     made.in_place = group.in_place;
     made.members.scheduler = group.scheduler;
+    if (!group.overrides.empty()) {
+      made.members.overrides = std::make_shared<const lb::SchedulerOverrides>(group.overrides);
+    }
     for (const NextHopConfig& member : group.members) made.members.members.push_back(next_hop(member));
     batch.set_group(std::move(made));
   }
@@ -326,6 +334,25 @@ std::vector<QueueStatus> RunningSwitch::queue_status() const {
     }
   }
   return all;
+}
+
+FlowletStatus RunningSwitch::flowlet_status() const {
+  FlowletStatus sum;
+  for (const auto& worker : workers_) {
+    const lb::FlowletCounters& of = worker->pipeline().flowlets();
+    sum.flowlets += of.flowlets.get();
+    sum.reroutes += of.reroutes.get();
+    sum.collisions += of.collisions.get();
+  }
+  return sum;
+}
+
+ResequencerStatus RunningSwitch::resequencer_status() const {
+  ResequencerStatus sum;
+  for (const auto& worker : workers_) {
+    if (worker->pipeline().resequencer() != nullptr) sum += worker->pipeline().resequencer()->counters();
+  }
+  return sum;
 }
 
 std::vector<WorkerStatus> RunningSwitch::worker_status() const {

@@ -85,6 +85,15 @@ struct PfcStatus {
   uint64_t rx_malformed = 0;
 };
 
+// Of all groups and workers.
+struct FlowletStatus {
+  uint64_t flowlets = 0;
+  uint64_t reroutes = 0;
+  uint64_t collisions = 0;
+};
+
+using ResequencerStatus = lb::ResequencerTotals;
+
 struct WorkerStatus {
   unsigned cpu = 0;
   uint64_t busy_ticks = 0;
@@ -119,6 +128,8 @@ class RunningSwitch {
   // Peaks count anew from now on: what they were since the last time has been read.
   void restart_peaks();
   std::vector<WorkerStatus> worker_status() const;
+  FlowletStatus flowlet_status() const;
+  ResequencerStatus resequencer_status() const;
   // Packets received so far by all ports.
   uint64_t received() const;
 

@@ -68,7 +68,40 @@ lb::NextHop hop_field(const Json& object, const RunningSwitch& running) {
   hop.mac = *parsed;
   hop.vlan = static_cast<uint16_t>(number_field(object, "vlan", 0, 0, 4094));
   hop.weight = static_cast<uint16_t>(number_field(object, "weight", 1, 1, 1000));
+  if (object.contains("alternate")) {
+    if (!object["alternate"].is_boolean()) refuse("alternate: accepted: true, false");
+    hop.alternate = object["alternate"].get<bool>();
+  }
   return running.next_hop(hop);
+}
+
+lb::Scheduler scheduler_named(const Json& name, const std::string& key) {
+  const auto found = name.is_string() ? lb::scheduler_named(name.get<std::string>()) : std::nullopt;
+  if (found) return *found;
+  std::vector<std::string_view> names;
+  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.push_back(preset.name);
+  refuse(fmt::format("{}: found {}; accepted: {}", key, name.dump(), fmt::join(names, ", ")));
+}
+
+// The schedulers of a group: all of them, what is not named being as the group's own.
+void set_schedulers(RunningSwitch& running, const std::string& group, const Json& body) {
+  if (!body.is_object() || !body.contains("scheduler")) refuse("'scheduler' is missing; accepted: its name");
+  lb::SchedulerOverrides overrides;
+  if (body.contains("class_schedulers")) {
+    for (const auto& [key, name] : body["class_schedulers"].items()) {
+      if (key.size() != 1 || key[0] < '0' || key[0] > '7') {
+        refuse(fmt::format("class_schedulers: found class '{}'; accepted: 0–7", key));
+      }
+      overrides.of_class.at(static_cast<size_t>(key[0] - '0')) = scheduler_named(name, "class_schedulers." + key);
+    }
+  }
+  if (body.contains("control_scheduler") && body["control_scheduler"] != "default") {
+    overrides.of_control = scheduler_named(body["control_scheduler"], "control_scheduler");
+  }
+  RouteTable::Batch batch;
+  batch.set_schedulers(group, scheduler_named(body["scheduler"], "scheduler"),
+                       overrides.empty() ? nullptr : std::make_shared<const lb::SchedulerOverrides>(overrides));
+  running.routes().apply(batch);
 }
 
 // A list of changes, or one.
@@ -190,6 +223,10 @@ void Server::State::install_handlers() {
                 remove_routes(running, parse_body(request.body));
                 return Json{{"done", true}};
               }));
+  http.Post("/groups/([^/]+)/scheduler", answer([this](const Request& request) {
+              set_schedulers(running, request.matches[1], parse_body(request.body));
+              return Json{{"done", true}};
+            }));
   http.Post("/groups/([^/]+)/members", answer([this](const Request& request) {
               RouteTable::Batch batch;
               batch.add_member(request.matches[1], hop_field(parse_body(request.body), running));

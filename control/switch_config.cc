@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/path_selection.h"
 #include "control/switch_config_parts.h"
 #include "net/random.h"
 
@@ -69,7 +70,8 @@ namespace {
 
 SwitchConfig read(const Document& document) {
   SwitchConfig config;
-  const Map root = document.root().map({"switch", "ports", "groups", "routes", "classes", "buffer", "hash"});
+  const Map root =
+      document.root().map({"switch", "ports", "groups", "routes", "classes", "buffer", "hash", "ars", "resequencer"});
   read_switch(
       root.section("switch", {"name", "seed", "memory", "workers", "idle", "control", "max_routes", "buffer_packets"}),
       config);
@@ -80,6 +82,9 @@ SwitchConfig read(const Document& document) {
   read_classes(classes, config);
   read_flow_control(root.section("buffer", {"size", "packets"}), classes, root.list("ports", 1, kMaxPorts), config);
   read_hash(root.section("hash", {"roce", "tcp-udp", "ip"}), config);
+  config.resequencer = config::read_resequencer(root.section("resequencer", config::resequencer_keys()));
+  for (const PortConfig& port : config.ports) config.resequencer.enabled |= port.resequence;
+  config.ars = config::read_ars(root.section("ars", config::ars_keys()));
   warn_of_oddities(config);
   return config;
 }

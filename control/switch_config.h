@@ -21,7 +21,10 @@
 #include "dataplane/egress_queue.h"
 #include "dataplane/shared_buffer.h"
 #include "flowctl/ecn.h"
+#include "lb/ars.h"
 #include "lb/flow_hash.h"
+#include "lb/next_hop_group.h"
+#include "lb/resequencer.h"
 #include "lb/scheduler.h"
 #include "net/packet.h"
 #include "net/rate.h"
@@ -88,7 +91,8 @@ struct PortConfig {
   uint64_t queue_limit = 1'000'000;  // bytes per egress queue whose class sets no limit
   bool untagged = true;
   std::vector<VlanConfig> vlans;
-  QueueConfigs queues;  // those of the classes, with what the port says otherwise
+  bool resequence = false;  // hosts are behind it that want packets in order
+  QueueConfigs queues;      // those of the classes, with what the port says otherwise
   PfcBackend pfc = PfcBackend::kNone;
   uint16_t pfc_quanta = 0xffff;  // asked for each time, 2–65535
   Duration pfc_reaction = 0;     // from XOFF until the peer is silent, wire times aside
@@ -103,12 +107,14 @@ struct NextHopConfig {
   net::Mac mac{};
   uint16_t vlan = 0;  // 0: untagged
   uint16_t weight = 1;
+  bool alternate = false;
 };
 
 struct GroupConfig {
   std::string name;       // of a next hop written in a route: PORT/MAC or PORT.VLAN/MAC
   bool in_place = false;  // made from a route's `via: {port, mac}`
   lb::Scheduler scheduler;
+  lb::SchedulerOverrides overrides;
   std::vector<NextHopConfig> members;  // 1–64
   std::string place;
 };
@@ -139,6 +145,8 @@ struct SwitchConfig {
   QueueConfigs queues;  // of ports that say nothing else
   BufferConfig buffer;
   lb::HashSettings hash;  // its seed is `seed`
+  lb::ArsSettings ars;
+  lb::ResequencerSettings resequencer;
 
   std::vector<std::string> warnings;  // "leaf.yaml:12: …": legal, but hardly what is meant
 

@@ -1,6 +1,7 @@
 // The effective configuration as JSON, in the words of the configuration itself.
 #include <nlohmann/json.hpp>
 
+#include "config/path_selection.h"
 #include "config/units.h"
 #include "control/switch_config_parts.h"
 
@@ -13,6 +14,7 @@ Json switch_json(const SwitchConfig& config);
 Json port_json(const PortConfig& port, const SwitchConfig& config);
 Json queue_json(const QueueConfig& queue, bool buffered);
 Json next_hop_json(const NextHopConfig& hop, const SwitchConfig& config, bool weighted);
+Json group_json(const GroupConfig& group, Json members);
 Json classes_json(const SwitchConfig& config);
 Json hash_json(const SwitchConfig& config);
 
@@ -28,7 +30,7 @@ Json to_json(const SwitchConfig& config) {
     if (group.in_place) continue;
     Json members = Json::array();
     for (const NextHopConfig& hop : group.members) members.push_back(next_hop_json(hop, config, true));
-    groups.push_back({{"name", group.name}, {"scheduler", lb::name_of(group.scheduler)}, {"members", members}});
+    groups.push_back(group_json(group, members));
   }
   json["groups"] = std::move(groups);
   Json routes = Json::array();
@@ -43,6 +45,8 @@ Json to_json(const SwitchConfig& config) {
     json["buffer"] = {{"size", config::print_bytes(config.buffer.bytes)}, {"packets", config.buffer.packets}};
   }
   json["hash"] = hash_json(config);
+  json["ars"] = config::ars_json(config.ars);
+  json["resequencer"] = config::resequencer_json(config.resequencer);
   return json;
 }
 
@@ -82,6 +86,7 @@ Json port_json(const PortConfig& port, const SwitchConfig& config) {
   json["tx_ring"] = port.tx_ring;
   json["queue_limit"] = config::print_bytes(port.queue_limit);
   json["untagged"] = port.untagged;
+  json["resequence"] = port.resequence;
   json["vlans"] = Json::array();
   for (const VlanConfig& vlan : port.vlans) {
     Json item{{"id", vlan.id}};
@@ -131,6 +136,19 @@ Json queue_json(const QueueConfig& queue, bool buffered) {
 Json next_hop_json(const NextHopConfig& hop, const SwitchConfig& config, bool weighted) {
   Json json{{"port", config.ports[hop.port].name}, {"mac", config::print_mac(hop.mac)}, {"vlan", hop.vlan}};
   if (weighted) json["weight"] = hop.weight;
+  if (hop.alternate) json["alternate"] = true;
+  return json;
+}
+
+Json group_json(const GroupConfig& group, Json members) {
+  Json json{{"name", group.name}, {"scheduler", config::scheduler_word(group.scheduler)}};
+  for (size_t tc = 0; tc < kTrafficClasses; ++tc) {
+    if (const auto& of = group.overrides.of_class[tc]) {
+      json["class_schedulers"][std::to_string(tc)] = config::scheduler_word(*of);
+    }
+  }
+  if (group.overrides.of_control) json["control_scheduler"] = config::scheduler_word(*group.overrides.of_control);
+  json["members"] = std::move(members);
   return json;
 }
 

@@ -56,9 +56,9 @@ const Words<dataplane::Trust>& trust_words() {
 void read_ports(const List& items, SwitchConfig& config) {
   std::vector<Device> devices;
   for (const Value& item : items) {
-    const Map map = item.map({"name", "device", "mac", "rate", "link_state", "mtu", "worker", "trust", "default_class",
-                              "rx_ring", "tx_ring", "queue_limit", "untagged", "vlans", "netdev", "queues", "pfc",
-                              "pfc_quanta", "pfc_reaction"});
+    const Map map = item.map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",       "worker",
+                              "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",  "vlans",
+                              "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence"});
     PortConfig port;
     port.place = item.place().text();
     port.name = map.required("name", config::name_text(31));
@@ -227,6 +227,7 @@ void read_macs(const Value& value, PortConfig& port) {
 
 void read_vlans(const Map& map, PortConfig& port) {
   port.untagged = map.optional("untagged", true, config::boolean());
+  port.resequence = map.optional("resequence", false, config::boolean());
   std::set<net::Mac> all(port.macs.begin(), port.macs.end());
   for (const Value& item : map.list("vlans", 0, 4094)) {
     const Map sub = item.map({"id", "mac"});

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "config/path_selection.h"
 #include "control/switch_config_parts.h"
 #include "lb/next_hop_group.h"
 
@@ -19,7 +20,8 @@ using config::Map;
 using config::Value;
 
 NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& config);
-lb::Scheduler read_scheduler(const Value& value);
+void read_schedulers(const Map& map, GroupConfig& group);
+void warn_of_weights(const GroupConfig& group, SwitchConfig& config);
 uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32_t>& by_name, SwitchConfig& config);
 
 bool same_hop(const NextHopConfig& a, const NextHopConfig& b) {
@@ -31,14 +33,14 @@ bool same_hop(const NextHopConfig& a, const NextHopConfig& b) {
 void read_groups(const List& items, SwitchConfig& config) {
   std::map<std::string, std::string> places;
   for (const Value& item : items) {
-    const Map map = item.map({"name", "scheduler", "members"});
+    const Map map = item.map({"name", "scheduler", "class_schedulers", "control_scheduler", "members"});
     GroupConfig group;
     group.place = item.place().text();
     group.name = map.required("name", config::name_text(32));
     if (const auto [first, fresh] = places.emplace(group.name, group.place); !fresh) {
       map.at("name").refuse(fmt::format("a name of its own for each group (used in {})", first->second));
     }
-    group.scheduler = map.optional("scheduler", group.scheduler, read_scheduler);
+    read_schedulers(map, group);
     for (const Value& member : map.list("members", 1, lb::kMaxMembers)) {
       const NextHopConfig hop = read_next_hop(member, true, config);
       for (const NextHopConfig& other : group.members) {
@@ -49,11 +51,7 @@ void read_groups(const List& items, SwitchConfig& config) {
       }
       group.members.push_back(hop);
     }
-    const auto& members = group.members;
-    if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.weight != members[0].weight; })) {
-      config.warnings.push_back(fmt::format("{}: group {} has different weights, which the scheduler {} does not use",
-                                            group.place, group.name, lb::name_of(group.scheduler)));
-    }
+    warn_of_weights(group, config);
     config.groups.push_back(std::move(group));
   }
 }
@@ -108,7 +106,8 @@ void check_vlan(const Value& value, const NextHopConfig& hop, const PortConfig& 
 }
 
 NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& config) {
-  const Map map = weighted ? value.map({"port", "mac", "vlan", "weight"}) : value.map({"port", "mac", "vlan"});
+  const Map map =
+      weighted ? value.map({"port", "mac", "vlan", "weight", "alternate"}) : value.map({"port", "mac", "vlan"});
   NextHopConfig hop;
   const std::string port_names = "a port: " + names_of(config.ports);
   const std::string name = map.required("port", [&](const Value& v) { return v.scalar(port_names); });
@@ -119,7 +118,10 @@ NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& con
   hop.mac = map.required("mac", config::station_mac());
   hop.vlan = map.optional("vlan", 0, integer<uint16_t>(0, 4094));
   check_vlan(map.has("vlan") ? map.at("vlan") : value, hop, *port);
-  if (weighted) hop.weight = map.optional("weight", 1, integer<uint16_t>(1, 1000));
+  if (weighted) {
+    hop.weight = map.optional("weight", 1, integer<uint16_t>(1, 1000));
+    hop.alternate = map.optional("alternate", false, config::boolean());
+  }
   if (std::find(port->macs.begin(), port->macs.end(), hop.mac) != port->macs.end()) {
     config.warnings.push_back(fmt::format("{}: next hop {} is port {}'s own address", value.place().text(),
                                           config::print_mac(hop.mac), port->name));
@@ -127,10 +129,37 @@ NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& con
   return hop;
 }
 
-lb::Scheduler read_scheduler(const Value& value) {
-  Words<lb::Scheduler> words;
-  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) words.emplace_back(preset.name, preset.scheduler);
-  return config::one_of(std::move(words))(value);
+void read_schedulers(const Map& map, GroupConfig& group) {
+  group.scheduler = map.optional("scheduler", group.scheduler, config::read_scheduler);
+  for (const auto& [key, value] : map.at("class_schedulers").entries()) {
+    const auto traffic_class = integer<unsigned>(0, kTrafficClasses - 1)(key);
+    if (!value.is_word("default")) group.overrides.of_class.at(traffic_class) = config::read_scheduler(value);
+  }
+  if (const Value control = map.at("control_scheduler"); !control.is_missing() && !control.is_word("default")) {
+    group.overrides.of_control = config::read_scheduler(control);
+  }
+}
+
+// What was said of a member and nobody listens to.
+void warn_of_weights(const GroupConfig& group, SwitchConfig& config) {
+  const auto any = [&](lb::Choice choice) {
+    const auto is = [choice](const auto& scheduler) { return scheduler && scheduler->choice == choice; };
+    const auto& of_class = group.overrides.of_class;
+    return group.scheduler.choice == choice || is(group.overrides.of_control) ||
+           std::any_of(of_class.begin(), of_class.end(), is);
+  };
+  const auto& members = group.members;
+  const auto differ = [&](const auto& m) { return m.weight != members[0].weight; };
+  if (!any(lb::Choice::kWeighted) && std::any_of(members.begin(), members.end(), differ)) {
+    config.warnings.push_back(fmt::format("{}: group {} has different weights, which the scheduler {} does not use",
+                                          group.place, group.name, lb::name_of(group.scheduler)));
+  }
+  const auto alternate = [](const auto& m) { return m.alternate; };
+  if (!any(lb::Choice::kQuality) && std::any_of(members.begin(), members.end(), alternate)) {
+    config.warnings.push_back(
+        fmt::format("{}: group {} has alternate members, which the scheduler {} takes like others", group.place,
+                    group.name, lb::name_of(group.scheduler)));
+  }
 }
 
 // Routes that name the same next hop in place share one group.

@@ -16,6 +16,40 @@ Json drops_of(const telemetry::PortCounters& counters) {
   return drops;
 }
 
+Json resequencer_json(const RunningSwitch& running) {
+  if (!running.config().resequencer.enabled) return nullptr;
+  const ResequencerStatus r = running.resequencer_status();
+  return {{"in_order", r.in_order},     {"held", r.held}, {"released", r.released}, {"timed_out", r.timed_out},
+          {"overflowed", r.overflowed}, {"late", r.late}, {"resyncs", r.resyncs},   {"unknown", r.unknown},
+          {"max_degree", r.max_degree}};
+}
+
+// How even the members' loads are: 1 if all carried bytes in proportion to their weights, 1/members if one carried all.
+Json jain_of(const Json& members) {
+  double sum = 0;
+  double squares = 0;
+  for (const Json& member : members) {
+    const double load = member["bytes"].get<double>() / member["weight"].get<double>();
+    sum += load;
+    squares += load * load;
+  }
+  if (squares == 0) return nullptr;
+  return sum * sum / (static_cast<double>(members.size()) * squares);
+}
+
+Json class_schedulers(const lb::NextHopGroup& group) {
+  Json json = Json::object();
+  for (size_t tc = 0; group.overrides != nullptr && tc < kTrafficClasses; ++tc) {
+    if (const auto& of = group.overrides->of_class[tc]) json[std::to_string(tc)] = lb::name_of(*of);
+  }
+  return json;
+}
+
+Json control_scheduler(const lb::NextHopGroup& group) {
+  if (group.overrides == nullptr || !group.overrides->of_control) return "default";
+  return lb::name_of(*group.overrides->of_control);
+}
+
 }  // namespace
 
 Json ports_view(const RunningSwitch& running) {
@@ -143,19 +177,28 @@ Json paths_view(RunningSwitch& running) {
                          {"mac", config::print_mac(member.rewrite.destination)},
                          {"vlan", member.rewrite.vlan_id},
                          {"weight", member.weight},
+                         {"alternate", member.alternate},
                          {"up", ports[member.port].up},
                          {"packets", traffic.packets.get()},
                          {"bytes", traffic.bytes.get()}});
     }
+    const Json jain = jain_of(members);
     for (Json& member : members) {
       member["share"] = sum == 0 ? 0.0 : member["packets"].get<double>() / static_cast<double>(sum);
     }
     groups.push_back({{"name", group.name},
                       {"scheduler", lb::name_of(group.members.scheduler)},
+                      {"class_schedulers", class_schedulers(group.members)},
+                      {"control_scheduler", control_scheduler(group.members)},
                       {"routes", group.routes},
+                      {"jain", jain},
                       {"members", members}});
   }
-  return {{"groups", groups}};
+  const FlowletStatus flowlets = running.flowlet_status();
+  return {{"groups", groups},
+          {"flowlets",
+           {{"begun", flowlets.flowlets}, {"reroutes", flowlets.reroutes}, {"collisions", flowlets.collisions}}},
+          {"resequencer", resequencer_json(running)}};
 }
 
 Json drops_view(const RunningSwitch& running) {

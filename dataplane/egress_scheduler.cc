@@ -11,7 +11,7 @@ constexpr uint32_t kQuantum = 10'000;
 }  // namespace
 
 void EgressScheduler::configure(const EgressSettings& settings) {
-  rate_ = settings.rate;
+  set_rate(settings.rate);
   overhead_ = settings.overhead;
   catch_up_ = settings.catch_up;
   strict_ = 0;

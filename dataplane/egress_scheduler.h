@@ -43,7 +43,17 @@ class EgressScheduler {
     const PacketMeta& meta = meta_of(packet);
     if (!queues_[meta.traffic_class].push(packet, meta.frame_bytes)) return false;
     backlog_ |= static_cast<uint8_t>(1U << meta.traffic_class);
+    enqueued_bytes_ += meta.frame_bytes;
     return true;
+  }
+
+  // How long what waits here would keep the port's wire busy, what is on it included (an unlimited port: as if at
+  // 100 Gb/s). What path choice by quality goes by.
+  Duration drain_time(Time now) const {
+    __extension__ using Uint128 = unsigned __int128;
+    const uint64_t bytes = enqueued_bytes_ - scheduled_bytes_;
+    return static_cast<Duration>((static_cast<Uint128>(bytes) * drain_scale_) >> kDrainBits) +
+           elapsed(wire_free_at_, now);
   }
 
   // Takes up to `room` packets that may start on the wire at or before `now`; calls `each(packet, left)` for every one,
@@ -77,7 +87,11 @@ class EgressScheduler {
   void set_paused(uint8_t classes) { paused_ = classes; }
   uint8_t paused() const { return paused_; }
 
-  void set_rate(Rate rate) { rate_ = rate; }
+  void set_rate(Rate rate) {
+    rate_ = rate;
+    const Rate of_drain = rate.is_unlimited() ? Rate::gbps(100) : rate;
+    drain_scale_ = of_drain.time_for(uint64_t{1} << kDrainBits);
+  }
   Rate rate() const { return rate_; }
   const EgressQueue& queue(unsigned traffic_class) const { return queues_[traffic_class]; }
   uint64_t bytes() const;
@@ -86,6 +100,8 @@ class EgressScheduler {
   }
 
  private:
+  static constexpr unsigned kDrainBits = 20;
+
   template <typename Each>
   unsigned take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each);
   void settle(unsigned traffic_class, uint64_t sent_bytes);
@@ -102,6 +118,8 @@ class EgressScheduler {
   uint8_t in_credit_ = 0;  // classes whose deficit may not be 0: while one class has the port alone, none
   int32_t overhead_ = kEthernetOverhead;
   uint64_t scheduled_bytes_ = 0;
+  uint64_t enqueued_bytes_ = 0;
+  uint64_t drain_scale_ = 0;  // time of 2^kDrainBits bytes
   Time wire_free_at_ = 0;
   Rate rate_;
   Duration catch_up_ = 0;

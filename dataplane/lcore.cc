@@ -26,8 +26,8 @@ constexpr timespec kNap{0, 50'000};
 
 }  // namespace
 
-Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, const PortStates& states,
-               Handover* handover, SwitchControl& control, const TscClock& clock)
+Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, PortStates& states, Handover* handover,
+               SwitchControl& control, const TscClock& clock)
     : settings_(settings),
       control_(control),
       states_(states),
@@ -62,10 +62,11 @@ void Worker::run() {
     if (state == RunState::kRunning) {
       for (const OwnedPort& port : settings_.owned) work += receive(port, now);
     }
-    work += take_inbox();
+    work += take_inbox(now);
     pipeline_.settle_buffer(now);
     if (pipeline_.needs_attention(now)) pipeline_.attend(now);
     for (size_t i = 0; i < settings_.owned.size(); ++i) work += transmit(settings_.owned[i], outboxes_[i], now);
+    if (!settings_.inbox.empty()) publish_drain_times(now);
     rte_rcu_qsbr_quiescent(control_.readers, settings_.index);
 
     const uint64_t tsc = rte_rdtsc();
@@ -99,12 +100,12 @@ inline unsigned Worker::receive(const OwnedPort& port, Time now) {
   return n;
 }
 
-unsigned Worker::take_inbox() {
+unsigned Worker::take_inbox(Time now) {
   unsigned taken = 0;
   for (HandoverRing* ring : settings_.inbox) {
     Packet* packets[kBurst];
     const unsigned n = ring->pop(packets, kBurst);
-    for (unsigned i = 0; i < n; ++i) pipeline_.accept_handover(packets[i]);
+    for (unsigned i = 0; i < n; ++i) pipeline_.accept_handover(packets[i], now);
     taken += n;
   }
   return taken;
@@ -187,7 +188,16 @@ void Worker::publish_group(PortId port, unsigned traffic_class, Time now) {
   view.xoff.set((buffer.xoff(port) >> traffic_class) & 1U);
 }
 
+// For the path choices of other workers. A line is written only when the time has changed.
+void Worker::publish_drain_times(Time now) {
+  for (const OwnedPort& port : settings_.owned) {
+    const Duration drain = pipeline_.port(port.id).drain_time(now);
+    if (drain != states_.drain_time(port.id)) states_.set_drain_time(port.id, drain);
+  }
+}
+
 bool Worker::everything_sent() const {
+  if (pipeline_.held_packets() != 0) return false;
   for (const HandoverRing* ring : settings_.inbox) {
     if (!ring->empty()) return false;
   }
@@ -198,8 +208,9 @@ bool Worker::everything_sent() const {
 }
 
 void Worker::drop_everything() {
-  while (take_inbox() != 0) {
+  while (take_inbox(clock_.now()) != 0) {
   }
+  pipeline_.drop_held(DropReason::kShutdown);
   for (size_t i = 0; i < settings_.owned.size(); ++i) {
     Outbox& outbox = outboxes_[i];
     pipeline_.count_unsent(settings_.owned[i].id, outbox.packets.data() + outbox.first, outbox.count,

@@ -65,7 +65,7 @@ class Worker {
     rte_mempool* pool = nullptr;       // of the pause frames it sends
   };
 
-  Worker(const Settings& settings, const Pipeline::Settings& pipeline, const PortStates& states, Handover* handover,
+  Worker(const Settings& settings, const Pipeline::Settings& pipeline, PortStates& states, Handover* handover,
          SwitchControl& control, const TscClock& clock);
 
   // The loop; returns when the switch has stopped. Runs on the worker's own lcore.
@@ -98,11 +98,12 @@ class Worker {
   };
 
   unsigned receive(const OwnedPort& port, Time now);
-  unsigned take_inbox();
+  unsigned take_inbox(Time now);
   unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
   void give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now);
   void publish_views(Time now);
   void publish_group(PortId port, unsigned traffic_class, Time now);
+  void publish_drain_times(Time now);
   bool everything_sent() const;
   void drop_everything();
 
@@ -119,7 +120,7 @@ class Worker {
 
   Settings settings_;
   SwitchControl& control_;
-  const PortStates& states_;
+  PortStates& states_;
   const TscClock& clock_;
   Mempools mempools_;
   Pipeline pipeline_;

@@ -10,11 +10,16 @@
 namespace heddle::dataplane {
 
 Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSink& dropped, Handover* handover)
-    : port_is_up_(states.flags()),
+    : states_(states),
+      port_is_up_(states.flags()),
       dropped_(dropped),
       handover_(handover),
       hasher_(settings.hash),
-      selector_(settings.seed),
+      selector_({.seed = settings.seed,
+                 .ars = settings.ars,
+                 .ports = settings.ports.size(),
+                 .flowlets = settings.flowlets,
+                 .resident = settings.flowlets_resident}),
       egress_(settings.ports.size()),
       buffered_(settings.buffer.is_on()),
       careful_(buffered_),
@@ -31,6 +36,11 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
     egress_[i].configure(port.egress);
     configure_control(static_cast<PortId>(i), port);
     controls_[i].random = Random(settings.seed, i + 1);
+    resequence_.push_back(mine && port.resequence && settings.resequencer.enabled ? 1 : 0);
+  }
+  if (std::find(resequence_.begin(), resequence_.end(), 1) != resequence_.end()) {
+    resequencer_ = std::make_unique<lb::Resequencer>(settings.resequencer);
+    careful_ = true;
   }
   if (buffered_) buffer_.configure(settings.buffer, settings.mine, settings.ledgers, settings.self);
   awakened_.reserve(settings.ports.size());
@@ -42,6 +52,8 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
 void Pipeline::use_tables(const ForwardingTables* tables) {
   tables_ = tables;
   if (group_states_.size() < tables->groups.size()) group_states_.resize(tables->groups.size());
+  flowlets_in_use_ = tables->flowlets;
+  quality_in_use_ = tables->quality;
 }
 
 unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now) {
@@ -119,6 +131,7 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
 }
 
 void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
+  if (flowlets_in_use_ || quality_in_use_) prepare_choices(packets, count, now);
   if (careful_ || has_pfc_) {
     forward_as<true>(packets, count, now);
   } else {
@@ -128,12 +141,16 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
 
 // `kCareful`: with a buffer, early drops or PFC. Without, nothing of it costs an instruction.
 template <bool kCareful>
-void Pipeline::forward_as(Packet* const* packets, unsigned count, [[maybe_unused]] Time now) {
+void Pipeline::forward_as(Packet* const* packets, unsigned count, Time now) {
   Towards to;
   for (unsigned i = 0; i < count; ++i) {
     Packet* packet = packets[i];
     if (!choose_as<kCareful>(packet, to, now)) continue;
     const PacketMeta& meta = meta_of(packet);
+    if (kCareful && resequence_[meta.out_port] != 0 && meta.kind == PacketKind::kRoce) {
+      resequence(packet, now);
+      continue;
+    }
     const DropReason refused = kCareful ? admit_carefully(packet, meta.out_port, meta.frame_bytes)
                                         : enqueue(packet, meta.out_port, meta.frame_bytes);
     if (refused != DropReason::kNone) [[unlikely]]
@@ -146,10 +163,10 @@ void Pipeline::forward_as(Packet* const* packets, unsigned count, [[maybe_unused
 
 // False: the packet went no further.
 template <bool kCareful>
-inline bool Pipeline::choose_as(Packet* packet, Towards& to, [[maybe_unused]] Time now) {
+inline bool Pipeline::choose_as(Packet* packet, Towards& to, Time now) {
   PacketMeta& meta = meta_of(packet);
   if (meta.route != to.route) to = towards(meta.route);
-  const lb::NextHop* next = choose_path(to, meta.flow_hash);
+  const lb::NextHop* next = choose_path(to, packet, now);
   if (next == nullptr) [[unlikely]] {
     if (kCareful && meta.l3 == L3::kNone) {
       receive_control(packet, now);
@@ -198,12 +215,49 @@ inline Pipeline::Towards Pipeline::towards(RouteId route) {
   return to;
 }
 
-inline const lb::NextHop* Pipeline::choose_path(const Towards& to, uint32_t flow_hash) {
+inline const lb::NextHop* Pipeline::choose_path(const Towards& to, const Packet* packet, Time now) {
   if (to.state == nullptr) [[unlikely]]
     return nullptr;
-  const auto is_up = [this](PortId port) { return port_is_up_[port].load(std::memory_order_relaxed) != 0; };
-  const unsigned pick = selector_.select(to.group, *to.state, flow_hash, is_up);
+  const uint32_t flow_hash = meta_of(packet).flow_hash;
+  const Ports ports{*this, now};
+  unsigned pick;
+  if (to.group.overrides == nullptr) [[likely]] {
+    pick = selector_.select(to.group, *to.state, flow_hash, now, ports);
+  } else {
+    lb::GroupView group = to.group;
+    group.scheduler = scheduler_for(packet, group);
+    pick = selector_.select(group, *to.state, flow_hash, now, ports);
+  }
   return pick == lb::PathSelector::kNone ? nullptr : to.group.members + pick;
+}
+
+// Of a group whose scheduler is not the same for all packets.
+lb::Scheduler Pipeline::scheduler_for(const Packet* packet, const lb::GroupView& group) {
+  const PacketMeta& meta = meta_of(packet);
+  if (group.overrides->of_control && meta.kind == PacketKind::kRoce) {
+    const uint8_t opcode = frame_of(packet)[meta.l4_offset + sizeof(net::UdpHeader)];
+    if (net::is_roce_control(opcode)) return *group.overrides->of_control;
+  }
+  return group.overrides->of_class[meta.traffic_class].value_or(group.scheduler);
+}
+
+// What choices by flowlet and by quality need before a burst of them.
+void Pipeline::prepare_choices(Packet* const* packets, unsigned count, Time now) {
+  if (flowlets_in_use_) {
+    for (unsigned i = 0; i < count; ++i) selector_.prefetch(meta_of(packets[i]).flow_hash);
+  }
+  if (quality_in_use_ && selector_.quality().is_due(now)) {
+    selector_.quality().sample(
+        now, [this](PortId port) { return egress_[port].scheduled_bytes(); },
+        [this](PortId port) { return egress_[port].rate(); });
+  }
+}
+
+// A port of ours as it is at this moment; another lcore's as that lcore last published it.
+inline Duration Pipeline::Ports::drain_time(PortId port) const {
+  if (pipeline.max_frame_[port] == 0) [[unlikely]]
+    return pipeline.states_.drain_time(port);
+  return pipeline.egress_[port].drain_time(now);
 }
 
 inline DropReason Pipeline::enqueue(Packet* packet, PortId out, uint32_t frame_bytes) {
@@ -267,7 +321,19 @@ DropReason Pipeline::count_refusal(const Packet* packet, DropReason reason) {
   return reason;
 }
 
-void Pipeline::accept_handover(Packet* packet) {
+void Pipeline::accept_handover(Packet* packet, Time now) {
+  const PacketMeta& meta = meta_of(packet);
+  const PortId out = meta.out_port;
+  if (resequence_[out] != 0 && meta.kind == PacketKind::kRoce) {
+    resequencer_->receive(packet, now, [this](Packet* next) { accept_in_turn(next); });
+    find_attention_to_held();
+  } else {
+    accept_in_turn(packet);
+  }
+  flush_drops();
+}
+
+void Pipeline::accept_in_turn(Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
   const PortId out = meta.out_port;
   DropReason reason = careful_ ? refusal_of_queue(packet, out, meta.frame_bytes) : DropReason::kNone;
@@ -278,6 +344,26 @@ void Pipeline::accept_handover(Packet* packet) {
   }
   if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
   drop(out, packet, count_refusal(packet, reason));
+}
+
+// On its way to a host: admitted when its turn has come, and with it those that waited for it.
+void Pipeline::resequence(Packet* packet, Time now) {
+  resequencer_->receive(packet, now, [this](Packet* next) { admit_in_turn(next); });
+  find_attention_to_held();
+}
+
+void Pipeline::admit_in_turn(Packet* packet) {
+  const PacketMeta& meta = meta_of(packet);
+  const PortId out = meta.out_port;
+  awaken(out);
+  const DropReason refused = admit_carefully(packet, out, meta.frame_bytes);
+  if (refused != DropReason::kNone) [[unlikely]]
+    drop(out, packet, refused);
+}
+
+void Pipeline::drop_held(DropReason reason) {
+  if (resequencer_ == nullptr) return;
+  resequencer_->flush([&](Packet* packet) { drop(meta_of(packet).out_port, packet, reason); });
   flush_drops();
 }
 
@@ -362,7 +448,7 @@ void Pipeline::drop(PortId charged, Packet* packet, DropReason reason) {
   if (dead_count_ == dead_.size()) flush_drops();
 }
 
-inline void Pipeline::flush_drops() {
+void Pipeline::flush_drops() {
   if (dead_count_ == 0) return;
   dropped_.take(dead_.data(), dead_count_);
   dead_count_ = 0;

@@ -24,6 +24,7 @@
 #include "flowctl/pfc.h"
 #include "flowctl/pfc_sender.h"
 #include "lb/path_selector.h"
+#include "lb/resequencer.h"
 #include "net/packet.h"
 #include "telemetry/counters.h"
 
@@ -41,6 +42,7 @@ struct PortSettings {
   IngressPort ingress;
   EgressSettings egress;
   PfcSettings pfc;
+  bool resequence = false;    // a host is behind it: packets of a queue pair leave in order (Settings::resequencer)
   uint32_t max_frame = 1518;  // longest frame it can send, without FCS
 };
 
@@ -59,7 +61,11 @@ class Pipeline {
     std::vector<bool> mine;  // ports this pipeline owns; empty = all
     lb::HashSettings hash;
     uint64_t seed = 1;  // of random choices
-    size_t paths = 0;   // size of the path counters
+    lb::ArsSettings ars;
+    bool flowlets = true;            // whether a scheduler may go by flowlets: their table is made at once
+    bool flowlets_resident = false;  // and its memory touched
+    size_t paths = 0;                // size of the path counters
+    lb::ResequencerSettings resequencer;
     BufferSettings buffer;
     std::vector<BufferLedger*> ledgers;  // of all lcores that share the buffer; empty if it is ours alone
     unsigned self = 0;                   // our place among them
@@ -95,7 +101,7 @@ class Pipeline {
   }
 
   // Puts a packet that another lcore has routed into this pipeline's egress queue.
-  void accept_handover(Packet* packet);
+  void accept_handover(Packet* packet, Time now);
 
   // Takes up to `room` frames that may start on port `out`'s wire at `now`, rewritten and ready to send. Counts them as
   // sent; frames the device refuses come back through `count_unsent`.
@@ -107,7 +113,7 @@ class Pipeline {
   bool needs_attention(Time now) const { return attention_ && !before(now, attention_at_); }
   bool has_attention() const { return attention_; }
   Time next_attention() const { return attention_at_; }
-  // Ends pauses whose time is over and has pause frames repeated.
+  // Ends pauses whose time is over, has pause frames repeated, and sends on what was held for its order too long.
   void attend(Time now);
   // Hears what other lcores have done with the buffer; once per round where it is shared.
   void settle_buffer(Time now);
@@ -137,6 +143,13 @@ class Pipeline {
   const SharedBuffer& buffer() const { return buffer_; }
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
+  const lb::FlowletCounters& flowlets() const { return selector_.counters(); }
+  // Null where no port puts packets in order.
+  const lb::Resequencer* resequencer() const { return resequencer_.get(); }
+  // Packets that are held for their order.
+  uint32_t held_packets() const { return resequencer_ == nullptr ? 0 : resequencer_->held_packets(); }
+  // Drops those, with that reason.
+  void drop_held(DropReason reason);
 
   // Drops everything still queued at a port, with that reason, and forgets its pauses.
   void flush(PortId out, DropReason reason, Time now);
@@ -149,16 +162,29 @@ class Pipeline {
     lb::GroupView group;
     lb::GroupState* state = nullptr;  // null: no such group
   };
+  // What the selector asks of ports.
+  struct Ports {
+    const Pipeline& pipeline;
+    Time now;
+    bool is_up(PortId port) const { return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0; }
+    Duration drain_time(PortId port) const;
+  };
   Towards towards(RouteId route);
-  const lb::NextHop* choose_path(const Towards& to, uint32_t flow_hash);
   template <bool kCareful>
   void forward_as(Packet* const* packets, unsigned count, Time now);
   template <bool kCareful>
   bool choose_as(Packet* packet, Towards& to, Time now);
   DropReason enqueue(Packet* packet, PortId out, uint32_t frame_bytes);
+  const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);
+  static lb::Scheduler scheduler_for(const Packet* packet, const lb::GroupView& group);
+  void prepare_choices(Packet* const* packets, unsigned count, Time now);
   DropReason hand_over(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes);
   DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);
+  void resequence(Packet* packet, Time now);
+  void admit_in_turn(Packet* packet);
+  void accept_in_turn(Packet* packet);
+  void find_attention_to_held();
   [[gnu::noinline]] DropReason count_refusal(const Packet* packet, DropReason reason);
   [[gnu::noinline]] void mark(Packet* packet, uint64_t queued);
 
@@ -177,6 +203,7 @@ class Pipeline {
   void flush_drops();
 
   const ForwardingTables* tables_ = nullptr;
+  const PortStates& states_;
   const std::atomic<uint8_t>* port_is_up_;
   PacketSink& dropped_;
   Handover* handover_;
@@ -188,6 +215,8 @@ class Pipeline {
   std::vector<uint32_t> max_frame_there_;  // of all ports
   std::vector<EgressScheduler> egress_;
   std::vector<lb::GroupState> group_states_;
+  bool flowlets_in_use_ = false;  // by a group of the tables in force
+  bool quality_in_use_ = false;
   telemetry::SwitchCounters counters_;
 
   // What packets meet on ports with a buffer, marking or PFC.
@@ -201,7 +230,9 @@ class Pipeline {
     Random random{0};  // of marks and early drops at this port's queues
   };
   bool buffered_ = false;
-  bool careful_ = false;  // a buffer, marking or early drops somewhere
+  bool careful_ = false;  // a buffer, marking, early drops or a resequencer somewhere
+  std::unique_ptr<lb::Resequencer> resequencer_;
+  std::vector<uint8_t> resequence_;  // by port
   bool has_pfc_ = false;
   bool attention_ = false;
   Time attention_at_ = 0;

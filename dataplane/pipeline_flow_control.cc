@@ -144,6 +144,11 @@ void Pipeline::settle_buffer(Time now) {
 // -------------------------------------------------------------------------------------------------------------
 
 void Pipeline::attend(Time now) {
+  if (resequencer_ != nullptr && resequencer_->holds_any()) {
+    resequencer_->expire(now, [this](Packet* packet) { admit_in_turn(packet); });
+    if (buffer_.has_changed()) follow_buffer(now);
+    flush_drops();
+  }
   for (PortId port = 0; port < controls_.size(); ++port) {
     PortControl& control = controls_[port];
     if (control.settings.classes == 0) continue;
@@ -166,6 +171,14 @@ void Pipeline::find_attention(Time now) {
     if (control.pauses.paused() != 0) consider(control.pauses.next_expiry());
     if (control.sender.told() != 0 && !control.sender.is_due(now)) consider(control.sender.refresh_at());
   }
+  if (resequencer_ != nullptr && resequencer_->holds_any()) consider(resequencer_->next_expiry());
+}
+
+// The same, after packets have come to the resequencer: it may want to be asked earlier than anything else.
+void Pipeline::find_attention_to_held() {
+  if (!resequencer_->holds_any()) return;
+  if (!attention_ || before(resequencer_->next_expiry(), attention_at_)) attention_at_ = resequencer_->next_expiry();
+  attention_ = true;
 }
 
 void Pipeline::awaken(PortId port) {

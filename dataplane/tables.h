@@ -1,6 +1,7 @@
 // What the packet path looks things up in. A version is immutable once published; the next one replaces it whole.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,18 @@ struct ForwardingTables {
   // share one lookup and differ here.
   std::vector<GroupId> group_of_route;
   std::vector<lb::NextHopGroup> groups;
+  // Whether a group's scheduler goes by flowlets, or by quality: note_schedulers.
+  bool flowlets = false;
+  bool quality = false;
+
+  // To be called when `groups` are complete.
+  void note_schedulers() {
+    const auto any = [this](const auto& is) {
+      return std::any_of(groups.begin(), groups.end(), [&](const lb::NextHopGroup& g) { return g.any_scheduler(is); });
+    };
+    flowlets = any([](const lb::Scheduler& s) { return s.granularity == lb::Granularity::kFlowlet; });
+    quality = any([](const lb::Scheduler& s) { return s.choice == lb::Choice::kQuality; });
+  }
 
   const lb::NextHopGroup* group_for(RouteId route) const {
     size_t id = route;
@@ -37,19 +50,26 @@ struct ForwardingTables {
   size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }
 };
 
-// Which ports can send. Written by whoever watches the links, read for every path decision: a dead port leaves all
-// groups within one burst.
+// Which ports can send, and how much waits at them. Link states are written by whoever watches the links, read for
+// every path decision: a dead port leaves all groups within one burst. Drain times are written by the port's lcore once
+// a round and read by the others, which cannot look into its queues.
 class PortStates {
  public:
-  explicit PortStates(size_t ports) : up_(ports) {
+  explicit PortStates(size_t ports) : up_(ports), drain_(ports) {
     for (auto& up : up_) up.store(1, std::memory_order_relaxed);
   }
   bool is_up(PortId port) const { return up_[port].load(std::memory_order_relaxed) != 0; }
   const std::atomic<uint8_t>* flags() const { return up_.data(); }  // the same by port, for a loop
+  Duration drain_time(PortId port) const { return drain_[port].time.load(std::memory_order_relaxed); }
+  void set_drain_time(PortId port, Duration time) { drain_[port].time.store(time, std::memory_order_relaxed); }
   void set(PortId port, bool up) { up_[port].store(up ? 1 : 0, std::memory_order_relaxed); }
 
  private:
+  struct alignas(64) Drain {
+    std::atomic<Duration> time{0};
+  };
   std::vector<std::atomic<uint8_t>> up_;
+  std::vector<Drain> drain_;
 };
 
 }  // namespace heddle::dataplane

@@ -58,13 +58,18 @@ unsigned threads_of(const BenchRun& run) {
   return run.scenario.run.threads != 0 ? run.scenario.run.threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-bool is_strict(const std::string& scheme) { return scheme.find('+') != std::string::npos; }
+bool is_strict(const std::string& scheme) {
+  return scheme.find("+gbn") != std::string::npos || scheme.find("+sr") != std::string::npos;
+}
 
 }  // namespace
 
 std::vector<std::string> all_schemes(const Scenario& scenario) {
   std::vector<std::string> names = base_schemes();
   if (scenario.out_of_order) return names;
+  for (const std::string& name : base_schemes()) {
+    if (reorders(with_scheme(scenario, name))) names.push_back(name + "+reseq");
+  }
   for (const std::string& name : base_schemes()) {
     if (reorders(with_scheme(scenario, name))) names.push_back(name + "+gbn");
   }
@@ -73,7 +78,7 @@ std::vector<std::string> all_schemes(const Scenario& scenario) {
 
 Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const std::string& place) {
   const auto refuse = [&] {
-    throw_bad_input("{}found scheme {}; accepted: {}, and after those that reorder packets +gbn or +sr",
+    throw_bad_input("{}found scheme {}; accepted: {}, and after those that reorder packets +gbn, +sr or +reseq",
                     place.empty() ? "" : place + ": ", config::quote(scheme), fmt::join(base_schemes(), ", "));
   };
   Scenario result = scenario;
@@ -89,7 +94,12 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
   }
   if (plus == std::string::npos) return result;
   const std::string strict = scheme.substr(plus + 1);
-  if (!reorders(result) || (strict != "gbn" && strict != "sr")) refuse();
+  if (!reorders(result) || (strict != "gbn" && strict != "sr" && strict != "reseq")) refuse();
+  if (strict == "reseq") {
+    result.switches.resequencer.enabled = true;
+    result.out_of_order = result.loss_recovery;
+    return result;
+  }
   result.out_of_order = strict == "gbn" ? OutOfOrder::kGoBackN : OutOfOrder::kSelectiveRepeat;
   return result;
 }

@@ -17,7 +17,7 @@ namespace heddle::lab {
 
 // Names of schemes: a scheduler's preset, or `host-spray` (ECMP in the fabric, hosts that change the UDP source port
 // with every packet); with `+gbn` (go-back-N) or `+sr` (selective repeat) for hosts that expect packets in order, where
-// the scheme reorders them.
+// the scheme reorders them; with `+reseq` for such hosts (go-back-N) behind switches that put packets in order again.
 //
 // All there are; without the rows for strict hosts if the scenario says itself what hosts do.
 std::vector<std::string> all_schemes(const Scenario& scenario);

@@ -231,6 +231,10 @@ RunResult Run::collect(RunResult::End end, Time at) {
         result.peak_queue_bytes = std::max(result.peak_queue_bytes, pipeline.port(port).queue(tc).peak_bytes());
       }
     }
+    result.flowlets += pipeline.flowlets().flowlets.get();
+    result.reroutes += pipeline.flowlets().reroutes.get();
+    result.flowlet_collisions += pipeline.flowlets().collisions.get();
+    if (pipeline.resequencer() != nullptr) result.resequencer += pipeline.resequencer()->counters();
     result.packets_in_flight += node->packets_held();
     result.imbalance.insert(result.imbalance.end(), node->imbalance().begin(), node->imbalance().end());
   }

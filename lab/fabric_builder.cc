@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "lab/fabric_capacity.h"
 #include "lab/routing.h"
 #include "net/error.h"
 
@@ -28,7 +29,13 @@ class Builder {
       : topology_(topology),
         workload_(workload),
         settings_(settings),
-        fabric_(std::make_unique<Fabric>(workload, settings, topology.host_count)) {}
+        fabric_(std::make_unique<Fabric>(workload, settings, topology.host_count)) {
+    if (settings.switches.control_scheduler) {
+      lb::SchedulerOverrides overrides;
+      overrides.of_control = settings.switches.control_scheduler;
+      overrides_ = std::make_shared<const lb::SchedulerOverrides>(overrides);
+    }
+  }
 
   std::unique_ptr<Fabric> build() {
     check();
@@ -55,7 +62,17 @@ class Builder {
 
   dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
   std::vector<LabSwitch::PortEvent> port_events(NodeId node) const;
-  std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes) const;
+  std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes,
+                                                         const LinkStates& rates) const;
+  void set_weights(NodeId node, const LinkStates& rates, lb::NextHopGroup& group) const;
+  static const lb::NextHopGroup* group_before(const dataplane::ForwardingTables& before,
+                                              const dataplane::ForwardingTables& now);
+  // Whether one of the two schedulers is such.
+  template <typename Predicate>
+  bool any_scheduler(const Predicate& is) const {
+    const SwitchSettings& of = settings_.switches;
+    return is(of.scheduler) || (of.control_scheduler && is(*of.control_scheduler));
+  }
 
   bool is_a(LinkId link, NodeId node) const { return topology_.links[link].a == node; }
   Wire& wire_from(LinkId link, NodeId node) const { return *fabric_->wires[2 * link + (is_a(link, node) ? 0 : 1)]; }
@@ -68,6 +85,7 @@ class Builder {
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
   std::vector<std::vector<LabSwitch::TableVersion>> versions_;  // by switch
+  std::shared_ptr<const lb::SchedulerOverrides> overrides_;
 };
 
 void Builder::check() const {
@@ -208,7 +226,9 @@ void Builder::make_switches() {
     fabric_->switches.push_back(std::make_unique<LabSwitch>(
         node,
         LabSwitch::Settings{pipeline_settings(node), settings_.switches.sample_interval,
-                            settings_.switches.in_time_order},
+                            settings_.switches.in_time_order || any_scheduler([](const lb::Scheduler& s) {
+                              return s.choice == lb::Choice::kQuality;  // looks at the queues of all ports
+                            })},
         std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node)));
   }
 }
@@ -226,11 +246,13 @@ void Builder::connect_inboxes() {
 // Tables at the start, and those that routing arrives at some time after links went down or came up.
 void Builder::make_tables() {
   versions_.resize(topology_.switch_count());
+  const bool by_weight = any_scheduler([](const lb::Scheduler& s) { return s.choice == lb::Choice::kWeighted; });
   LinkStates states(topology_);
+  LinkStates rates = states_at_start(topology_, settings_.events);  // what routing knows of them, for weights
   const auto add_version = [&](Time from) {
     std::vector<SwitchRoutes> routes = compute_routes(topology_, states.up());
     for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
-      versions_[i].push_back({from, tables_of(topology_.host_count + i, std::move(routes[i]))});
+      versions_[i].push_back({from, tables_of(topology_.host_count + i, std::move(routes[i]), rates)});
     }
   };
   add_version(0);
@@ -239,6 +261,10 @@ void Builder::make_tables() {
     const LinkEvent& event = settings_.events[i];
     states.apply(event);
     changes_routes = changes_routes || event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp;
+    if (event.kind == LinkEvent::Kind::kRate && event.at != 0) {
+      rates.apply(event);
+      changes_routes = changes_routes || by_weight;
+    }
     const bool more_at_once = i + 1 < settings_.events.size() && settings_.events[i + 1].at == event.at;
     if (!changes_routes || more_at_once) continue;
     add_version(event.at + settings_.switches.convergence);
@@ -246,13 +272,17 @@ void Builder::make_tables() {
   }
 }
 
-std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, SwitchRoutes&& routes) const {
+std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, SwitchRoutes&& routes,
+                                                                const LinkStates& rates) const {
   auto tables = std::make_unique<dataplane::ForwardingTables>();
+  const std::vector<LabSwitch::TableVersion>& versions = versions_[node - topology_.host_count];
+  const dataplane::ForwardingTables* before = versions.empty() ? nullptr : versions.back().tables.get();
   tables->lookup = &fabric_->lookup;
   tables->group_of_route = std::move(routes.group_of_host);
   for (const std::vector<PortIndex>& ports : routes.groups) {
     lb::NextHopGroup group;
     group.scheduler = settings_.switches.scheduler;
+    group.overrides = overrides_;
     for (const PortIndex port : ports) {
       lb::NextHop hop;
       hop.port = port;
@@ -261,13 +291,38 @@ std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, Swi
       hop.rewrite.destination = mac_of(topology_.neighbor(node, port));
       group.members.push_back(hop);
     }
+    set_weights(node, rates, group);
     if (group.members.size() > lb::kMaxMembers) {
       throw_bad_input("topology: {} has {} equal-cost ports; accepted: at most {}", topology_.nodes[node].name,
                       group.members.size(), lb::kMaxMembers);
     }
+    const lb::NextHopGroup* of_before = before == nullptr ? nullptr : group_before(*before, *tables);
+    group.make_table(of_before == nullptr ? nullptr : of_before->table.get());
     tables->groups.push_back(std::move(group));
   }
+  tables->note_schedulers();
   return tables;
+}
+
+// Members count in proportion to their links' rates: 1000 for the fastest.
+void Builder::set_weights(NodeId node, const LinkStates& rates, lb::NextHopGroup& group) const {
+  const auto rate_of = [&](const lb::NextHop& hop) {
+    const LinkId link = topology_.ports[node][hop.port];
+    return rates.rate(link, is_a(link, node)).bits_per_second();
+  };
+  uint64_t most = 0;
+  for (const lb::NextHop& hop : group.members) most = std::max(most, rate_of(hop));
+  for (lb::NextHop& hop : group.members) {
+    hop.weight = static_cast<uint16_t>(std::max<uint64_t>(1, rate_of(hop) / std::max<uint64_t>(1, most / 1000)));
+  }
+}
+
+// The group that led, in the tables before, to a host of the group that comes next in `now`.
+const lb::NextHopGroup* Builder::group_before(const dataplane::ForwardingTables& before,
+                                              const dataplane::ForwardingTables& now) {
+  const auto host = std::find(now.group_of_route.begin(), now.group_of_route.end(), now.groups.size());
+  if (host == now.group_of_route.end()) return nullptr;
+  return before.group_for(static_cast<dataplane::RouteId>(host - now.group_of_route.begin()));
 }
 
 dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
@@ -275,11 +330,15 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
   settings.seed = seed_of(2, node);
   settings.hash.seed = seed_of(3, node);
   settings.paths = topology_.ports[node].size();
+  settings.ars = settings_.switches.ars;
+  settings.resequencer = settings_.switches.resequencer;
+  settings.flowlets = any_scheduler([](const lb::Scheduler& s) { return s.granularity == lb::Granularity::kFlowlet; });
   std::vector<FlowControlPort> described;
   for (const LinkId id : topology_.ports[node]) {
     const Link& link = topology_.links[id];
     dataplane::PortSettings port;
     port.ingress.macs = {mac_of(node)};
+    port.resequence = topology_.is_host(link.a) || topology_.is_host(link.b);
     port.max_frame = 16'384;
     port.egress.rate = link.rate;
     port.egress.overhead = link.overhead;

@@ -14,6 +14,8 @@
 #include "lab/flow_control_settings.h"
 #include "lab/link_state.h"
 #include "lab/topology.h"
+#include "lb/ars.h"
+#include "lb/resequencer.h"
 #include "lb/scheduler.h"
 #include "net/time.h"
 
@@ -23,6 +25,9 @@ namespace heddle::lab {
 struct SwitchSettings {
   lb::Scheduler scheduler;
   FlowControlSettings flow_control;
+  std::optional<lb::Scheduler> control_scheduler;  // of ACK, NAK and CNP; nothing: as data
+  lb::ArsSettings ars;
+  lb::ResequencerSettings resequencer;                        // of leaves, before the ports of hosts
   uint64_t queue_limit = dataplane::EgressQueue::kUnlimited;  // bytes of one egress queue; frames beyond are dropped
   // How long after a link went down or came up the routing protocol has put new routes everywhere. Until then only the
   // switches at its ends know.

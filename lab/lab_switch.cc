@@ -312,6 +312,7 @@ uint64_t LabSwitch::packets_held() const {
   for (PortId port = 0; port < ports_.size(); ++port) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) held += pipeline_.port(port).queue(tc).packets();
   }
+  held += pipeline_.held_packets();
   return held;
 }
 
@@ -327,7 +328,10 @@ void LabSwitch::sample(Time now) {
     if (!uplinks_.empty() && sum * 10 >= capacity) {
       const auto [least, most] = std::minmax_element(uplink_bytes_.begin(), uplink_bytes_.end());
       const double mean = static_cast<double>(sum) / static_cast<double>(uplinks_.size());
-      imbalance_.push_back({id_, next_sample_, static_cast<double>(*most - *least) / mean});
+      double squares = 0;
+      for (const uint64_t bytes : uplink_bytes_) squares += static_cast<double>(bytes) * static_cast<double>(bytes);
+      const double jain = static_cast<double>(sum) * mean / squares;
+      imbalance_.push_back({id_, next_sample_, static_cast<double>(*most - *least) / mean, jain});
     }
     std::fill(uplink_bytes_.begin(), uplink_bytes_.end(), 0);
     next_sample_ += sample_interval_;

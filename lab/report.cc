@@ -62,6 +62,7 @@ Json Report::to_json() const {
   put_makespan(json);
   put_packets(json);
   put_fabric(json);
+  put_paths(json);
   json["jobs"] = jobs_json();
   put_speed(json);
   json["notes"] = experiment_.notes;
@@ -178,6 +179,7 @@ void Report::put_fabric(Json& json) const {
     std::sort(samples.begin(), samples.end());
     json["uplink_imbalance"] = {{"mean", mean_imbalance}, {"p99", percentile(samples, 0.99)}};
   }
+  put_balance(json);
   json["peak_queue_bytes"] = result_.peak_queue_bytes;
 
   json["busiest_link"] = nullptr;
@@ -200,6 +202,47 @@ void Report::put_fabric(Json& json) const {
   }
   put_not_applicable(json, {"credit_stall_us"});
   put_deadlock(json);
+}
+
+// How even the uplinks of each leaf and pod switch were, in intervals and over the whole run.
+void Report::put_balance(Json& json) const {
+  json["uplink_jain"] = json["uplink_share"] = nullptr;
+  if (!result_.imbalance.empty()) {
+    std::vector<double> samples;
+    for (const ImbalanceSample& sample : result_.imbalance) samples.push_back(sample.jain);
+    const double mean_jain = mean(samples);
+    json["uplink_jain"] = {{"mean", mean_jain}, {"min", *std::min_element(samples.begin(), samples.end())}};
+  }
+  const Topology& topology = experiment_.topology;
+  std::vector<double> shares;  // 1 = as much as the average uplink of its switch
+  for (NodeId node = topology.host_count; node < topology.nodes.size(); ++node) {
+    std::vector<double> bytes;
+    for (const PortIndex port : topology.uplinks(node)) {
+      const LinkId link = topology.ports[node][port];
+      const LinkLoad& load = result_.links[link];
+      bytes.push_back(static_cast<double>(topology.links[link].a == node ? load.a_to_b_bytes : load.b_to_a_bytes));
+    }
+    const double sum = std::accumulate(bytes.begin(), bytes.end(), 0.0);
+    if (bytes.size() < 2 || sum == 0) continue;
+    for (const double of : bytes) shares.push_back(of * static_cast<double>(bytes.size()) / sum);
+  }
+  if (shares.empty()) return;
+  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+  double squares = 0;
+  for (const double share : shares) squares += share * share;
+  json["uplink_share"] = {{"min", *least}, {"max", *most}, {"jain", static_cast<double>(shares.size()) / squares}};
+}
+
+void Report::put_paths(Json& json) const {
+  json["flowlets"] = {
+      {"begun", result_.flowlets}, {"reroutes", result_.reroutes}, {"collisions", result_.flowlet_collisions}};
+  const lb::ResequencerTotals& r = result_.resequencer;
+  json["resequencer"] = nullptr;
+  if (!experiment_.settings.switches.resequencer.enabled) return;
+  json["resequencer"] = {
+      {"in_order", r.in_order},     {"held", r.held}, {"released", r.released}, {"timed_out", r.timed_out},
+      {"overflowed", r.overflowed}, {"late", r.late}, {"resyncs", r.resyncs},   {"unknown", r.unknown},
+      {"max_degree", r.max_degree}};
 }
 
 void Report::put_speed(Json& json) const {

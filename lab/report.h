@@ -35,6 +35,8 @@ class Report {
   std::vector<std::string> explain_violations() const;
   void put_packets(nlohmann::ordered_json& json) const;
   void put_fabric(nlohmann::ordered_json& json) const;
+  void put_balance(nlohmann::ordered_json& json) const;
+  void put_paths(nlohmann::ordered_json& json) const;
   void put_speed(nlohmann::ordered_json& json) const;
 
   // When the last message of a job (of all if `job` is kAllJobs) was received; kNever if one was not.

@@ -10,6 +10,7 @@
 
 #include "lab/topology.h"
 #include "lab/workload.h"
+#include "lb/resequencer.h"
 #include "net/drop_reason.h"
 #include "net/time.h"
 
@@ -30,6 +31,7 @@ struct ImbalanceSample {
   NodeId node = 0;
   Time at = 0;
   double imbalance = 0;
+  double jain = 1;  // (Σ bytes)² / (uplinks × Σ bytes²): 1 if all carried the same, 1/uplinks if one carried all
 };
 
 struct LinkLoad {
@@ -90,6 +92,12 @@ struct RunResult {
   // PFC at hosts: frames received, and how long they held classes back, summed over hosts and classes.
   uint64_t host_pfc_frames = 0;
   Duration host_pause_time = 0;
+
+  // Of all switches.
+  uint64_t flowlets = 0;
+  uint64_t reroutes = 0;
+  uint64_t flowlet_collisions = 0;
+  lb::ResequencerTotals resequencer;
 
   std::vector<ImbalanceSample> imbalance;  // by node, then time
   std::vector<LinkLoad> links;             // by LinkId

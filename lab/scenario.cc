@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/path_selection.h"
 #include "config/words.h"
 #include "lab/scenario_parts.h"
 #include "net/error.h"
@@ -23,7 +24,6 @@ constexpr size_t kMaxBenchWorkloads = 64;
 config::OverlayOptions overlay_options();
 Scenario read(const Document& document);
 void read_fabric(const Map& section, SwitchSettings& switches);
-lb::Scheduler read_scheduler(const Value& value);
 void read_run(const Map& section, RunSettings& run);
 void read_bench(const Map& section, BenchSpec& bench);
 
@@ -49,7 +49,8 @@ bool reorders(const Scenario& scenario) {
 }
 
 void resolve(Scenario& scenario) {
-  const OutOfOrder by_scheme = reorders(scenario) ? OutOfOrder::kAnyOrderPlacement : scenario.loss_recovery;
+  const bool hosts_see_it = reorders(scenario) && !scenario.switches.resequencer.enabled;
+  const OutOfOrder by_scheme = hosts_see_it ? OutOfOrder::kAnyOrderPlacement : scenario.loss_recovery;
   scenario.out_of_order = scenario.hosts.out_of_order = scenario.out_of_order.value_or(by_scheme);
   // Jobs of one scenario must not draw the same numbers.
   constexpr uint64_t stride = 1'000'003;
@@ -63,7 +64,9 @@ std::string scheme_name(const Scenario& scenario) {
   const lb::Scheduler& scheduler = scenario.switches.scheduler;
   std::string name(lb::name_of(scheduler));
   if (scenario.hosts.entropy == Entropy::kPerPacket) name = name == "ecmp" ? "host-spray" : name + "+host-spray";
-  if (reorders(scenario)) {
+  if (scenario.switches.resequencer.enabled) {
+    name += "+reseq";
+  } else if (reorders(scenario)) {
     if (scenario.hosts.out_of_order == OutOfOrder::kGoBackN) name += "+gbn";
     if (scenario.hosts.out_of_order == OutOfOrder::kSelectiveRepeat) name += "+sr";
   }
@@ -74,17 +77,6 @@ std::string read_file_name(const Value& value) {
   std::filesystem::path path = config::text(4096)(value);
   if (!value.place().is_overlay()) path = std::filesystem::path(*value.place().source).parent_path() / path;
   return std::filesystem::absolute(path).lexically_normal().string();
-}
-
-const Words<lb::Granularity>& granularity_words() {
-  static const Words<lb::Granularity> words{{"flow", lb::Granularity::kFlow}, {"packet", lb::Granularity::kPacket}};
-  return words;
-}
-
-const Words<lb::Choice>& choice_words() {
-  static const Words<lb::Choice> words{
-      {"hash", lb::Choice::kHash}, {"random", lb::Choice::kRandom}, {"round-robin", lb::Choice::kRoundRobin}};
-  return words;
 }
 
 namespace {
@@ -100,8 +92,8 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(root.section("fabric", {"link_layer", "scheduler", "buffer", "queue_limit", "lossless", "pfc", "ecn",
-                                      "convergence", "sample_interval"}),
+  read_fabric(root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "resequencer", "buffer",
+                                      "queue_limit", "lossless", "pfc", "ecn", "convergence", "sample_interval"}),
               scenario.switches);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
@@ -113,7 +105,16 @@ Scenario read(const Document& document) {
 
 void read_fabric(const Map& section, SwitchSettings& switches) {
   section.optional("link_layer", "ethernet", one_of<std::string_view>({{"ethernet", "ethernet"}}));
-  switches.scheduler = section.optional("scheduler", lb::Scheduler(), read_scheduler);
+  switches.scheduler = section.optional("scheduler", lb::Scheduler(), config::read_scheduler);
+  if (const Value control = section.at("control_scheduler"); !control.is_missing() && !control.is_word("default")) {
+    switches.control_scheduler = config::read_scheduler(control);
+  }
+  switches.ars = config::read_ars(section.section("ars", config::ars_keys()));
+  std::vector<std::string_view> keys{"enabled"};
+  keys.insert(keys.end(), config::resequencer_keys().begin(), config::resequencer_keys().end());
+  const Map resequencer = section.section("resequencer", keys);
+  switches.resequencer = config::read_resequencer(resequencer);
+  switches.resequencer.enabled = resequencer.optional("enabled", false, config::boolean());
   read_flow_control(section, switches.flow_control);
   const Value limit = section.at("queue_limit");
   if (!limit.is_missing() && !limit.is_word("unlimited")) {
@@ -125,33 +126,6 @@ void read_fabric(const Map& section, SwitchSettings& switches) {
   switches.convergence = section.optional("convergence", switches.convergence, config::duration(0, kMaxDelay));
   switches.sample_interval =
       section.optional("sample_interval", switches.sample_interval, config::duration(kMicrosecond, kMaxDelay));
-}
-
-// A preset's name, or its two choices.
-lb::Scheduler read_scheduler(const Value& value) {
-  if (value.is_map()) {
-    const Map map = value.map({"granularity", "choice"});
-    const lb::Scheduler scheduler = {map.required("granularity", one_of(granularity_words())),
-                                     map.required("choice", one_of(choice_words()))};
-    for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
-      if (preset.scheduler == scheduler) return scheduler;
-    }
-    std::string accepted;
-    for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
-      accepted += fmt::format("{}{} × {}", accepted.empty() ? "" : ", ",
-                              word_for(granularity_words(), preset.scheduler.granularity),
-                              word_for(choice_words(), preset.scheduler.choice));
-    }
-    value.refuse_found(fmt::format("scheduler {} × {}", word_for(granularity_words(), scheduler.granularity),
-                                   word_for(choice_words(), scheduler.choice)),
-                       accepted);
-  }
-  std::vector<std::string_view> names;
-  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.push_back(preset.name);
-  const std::string accepted = config::listed(names) + ", or {granularity: …, choice: …}";
-  const auto scheduler = lb::scheduler_named(value.scalar(accepted));
-  if (!scheduler) value.refuse(accepted);
-  return *scheduler;
 }
 
 // A duration, or a word that stands for "what the lab would choose", which is 0.

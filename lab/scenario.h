@@ -128,7 +128,7 @@ void resolve(Scenario& scenario);
 bool reorders(const Scenario& scenario);
 
 // "ecmp", "rps", "host-spray" (ecmp in the fabric), with "+gbn" or "+sr" for hosts that expect packets in order under a
-// scheme that reorders. Of a resolved scenario.
+// scheme that reorders, "+reseq" where the last switch puts them in order. Of a resolved scenario.
 std::string scheme_name(const Scenario& scenario);
 
 }  // namespace heddle::lab

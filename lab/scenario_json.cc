@@ -1,6 +1,7 @@
 // The effective scenario as JSON, in the words of a scenario.
 #include <fmt/format.h>
 
+#include "config/path_selection.h"
 #include "lab/scenario_parts.h"
 
 namespace heddle::lab {
@@ -10,16 +11,20 @@ Json or_word(uint64_t value, std::string_view word, std::string (*print)(uint64_
   return value == 0 ? std::string(word) : print(value);
 }
 
-Json scheduler_json(const lb::Scheduler& scheduler) {
-  const std::string_view name = lb::name_of(scheduler);
-  if (lb::scheduler_named(name)) return name;
-  return {{"granularity", word_for(granularity_words(), scheduler.granularity)},
-          {"choice", word_for(choice_words(), scheduler.choice)}};
+Json resequencer_json(const lb::ResequencerSettings& resequencer) {
+  Json json{{"enabled", resequencer.enabled}};
+  json.update(config::resequencer_json(resequencer));
+  return json;
 }
 
 Json fabric_json(const SwitchSettings& switches) {
   const bool unlimited = switches.queue_limit == dataplane::EgressQueue::kUnlimited;
-  Json json{{"link_layer", "ethernet"}, {"scheduler", scheduler_json(switches.scheduler)}};
+  Json json{{"link_layer", "ethernet"},
+            {"scheduler", config::scheduler_word(switches.scheduler)},
+            {"control_scheduler",
+             switches.control_scheduler ? config::scheduler_word(*switches.control_scheduler) : "default"},
+            {"ars", config::ars_json(switches.ars)},
+            {"resequencer", resequencer_json(switches.resequencer)}};
   put_flow_control(switches.flow_control, json);
   json["queue_limit"] = unlimited ? "unlimited" : config::print_bytes(switches.queue_limit);
   json["convergence"] = config::print_duration(switches.convergence);

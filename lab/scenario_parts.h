@@ -25,8 +25,6 @@ const Words<Entropy>& entropy_words();
 const Words<PlacementOrder>& placement_words();
 const Words<LinkDirection>& direction_words();
 const Words<TopologyFormat>& topology_format_words();
-const Words<lb::Granularity>& granularity_words();
-const Words<lb::Choice>& choice_words();
 
 template <typename T>
 std::string_view word_for(const Words<T>& words, T meaning) {

@@ -1,13 +1,21 @@
 // Stage 4: the group's scheduler picks the member this packet takes.
+//
+// The selector belongs to one lcore (or one lab switch). What it asks of the ports comes through `Ports`:
+//   bool is_up(PortId)          whether the port has its link
+//   Duration drain_time(PortId) how long what waits at the port would take to send, now
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "lb/flow_hash.h"
+#include "lb/flowlet_table.h"
 #include "lb/next_hop_group.h"
+#include "lb/path_quality.h"
 #include "net/random.h"
+#include "telemetry/counters.h"
 
 namespace heddle::lb {
 
@@ -19,68 +27,222 @@ struct GroupState {
   std::array<uint8_t, kMaxMembers> order{};
 };
 
+struct FlowletCounters {
+  telemetry::Counter flowlets;    // begun: the path could change
+  telemetry::Counter reroutes;    // of those, where it did change (SAI: NEXT_HOP_REASSIGNMENTS)
+  telemetry::Counter collisions;  // packets of flows that found no room in the table and went by their hash
+};
+
 class PathSelector {
  public:
   static constexpr unsigned kNone = ~0U;
 
-  explicit PathSelector(uint64_t seed) : random_(seed) {}
+  struct Settings {
+    uint64_t seed = 1;
+    ArsSettings ars;
+    size_t ports = 0;       // that members may name
+    bool flowlets = true;   // whether there is a flowlet table; without one, flowlets are flows
+    bool resident = false;  // its memory is touched at once
+  };
 
-  // Index of the member that a packet with this `flow_hash` takes, or kNone if none is alive. `is_up(port)` tells
-  // whether a member's port has its link. A dead member moves only its own flows: the others keep theirs.
-  template <typename IsUp>
-  unsigned select(const GroupView& group, GroupState& state, uint32_t flow_hash, const IsUp& is_up);
+  explicit PathSelector(const Settings& settings);
+
+  // Index of the member that a packet with this `flow_hash` takes at `now`, or kNone if none is alive. A dead member
+  // moves only its own flows: the others keep theirs.
+  template <typename Ports>
+  unsigned select(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
+
+  // Before a burst of `select`: the flow's entry is on its way from memory.
+  void prefetch(uint32_t flow_hash) const {
+    if (flowlets_) flowlets_->prefetch(flow_hash);
+  }
+
+  PathQuality& quality() { return quality_; }
+  const FlowletCounters& counters() const { return counters_; }
 
  private:
-  unsigned choose(const GroupView& group, GroupState& state, uint32_t flow_hash);
-  template <typename IsUp>
-  static unsigned live_member(const GroupView& group, uint32_t hash, const IsUp& is_up);
+  template <typename Ports>
+  unsigned select_other(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
+  template <typename Ports>
+  unsigned select_flowlet(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
+  template <typename Ports>
+  unsigned choose(const GroupView& group, GroupState& state, const uint32_t* flow_hash, const Ports& ports);
+  template <typename Ports>
+  unsigned less_loaded_of_two(const GroupView& group, const Ports& ports);
+  template <typename Ports>
+  unsigned best_of_all(const GroupView& group, bool by_band, const Ports& ports);
+  template <typename Ports>
+  Duration load_of(const NextHop& member, const Ports& ports) const {
+    return quality_.load(member.port, ports.drain_time(member.port));
+  }
+  template <typename Ports>
+  static unsigned live_member(const GroupView& group, uint32_t hash, const Ports& ports);
   unsigned next_in_turn(GroupState& state, unsigned members);
+  uint32_t draw() { return static_cast<uint32_t>(random_.next() >> 32U); }
 
   Random random_;
+  QualityRule per_packet_;
+  QualityRule per_flowlet_;
+  unsigned primary_threshold_;
+  unsigned alternate_cost_;
+  PathQuality quality_;
+  std::optional<FlowletTable> flowlets_;
+  FlowletCounters counters_;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-template <typename IsUp>
-inline unsigned PathSelector::select(const GroupView& group, GroupState& state, uint32_t flow_hash, const IsUp& is_up) {
-  if (group.size <= 1) return group.size == 1 && is_up(group.members[0].port) ? 0 : kNone;
-  const unsigned pick = choose(group, state, flow_hash);
-  if (is_up(group.members[pick].port)) [[likely]]
-    return pick;
-
-  // The member is dead: by the packet's own hash where flows must keep together, else by a fresh number.
-  const bool by_flow = group.choice == Choice::kHash;
-  return live_member(group, by_flow ? flow_hash : static_cast<uint32_t>(random_.next() >> 32U), is_up);
+inline PathSelector::PathSelector(const Settings& settings)
+    : random_(settings.seed),
+      per_packet_(settings.ars.quality_rule == QualityRule::kDefault ? QualityRule::kPowerOfTwo
+                                                                     : settings.ars.quality_rule),
+      per_flowlet_(settings.ars.quality_rule == QualityRule::kDefault ? QualityRule::kBands
+                                                                      : settings.ars.quality_rule),
+      primary_threshold_(settings.ars.primary_path_quality_threshold),
+      alternate_cost_(settings.ars.alternate_path_cost),
+      quality_(settings.ars, settings.ports) {
+  if (settings.flowlets) flowlets_.emplace(settings.ars.max_flows, settings.ars.idle_time, settings.resident);
 }
 
-// A few further draws find a live member unless most are dead. After that the highest random weight decides (Thaler and
-// Ravishankar 1998). Both spread evenly over the live members, whichever they are, and when another member dies, only
-// the packets that it had move again.
-template <typename IsUp>
-inline unsigned PathSelector::live_member(const GroupView& group, uint32_t hash, const IsUp& is_up) {
+template <typename Ports>
+inline unsigned PathSelector::select(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now,
+                                     const Ports& ports) {
+  if (group.size <= 1) return group.size == 1 && ports.is_up(group.members[0].port) ? 0 : kNone;
+  if (group.scheduler.choice != Choice::kHash) return select_other(group, state, flow_hash, now, ports);
+  const unsigned pick = scale_hash(flow_hash, group.size);
+  if (ports.is_up(group.members[pick].port)) [[likely]]
+    return pick;
+  return live_member(group, flow_hash, ports);
+}
+
+template <typename Ports>
+inline unsigned PathSelector::select_other(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now,
+                                           const Ports& ports) {
+  if (group.scheduler.granularity == Granularity::kFlowlet && flowlets_) {
+    return select_flowlet(group, state, flow_hash, now, ports);
+  }
+  // The member is dead: by the packet's own hash where flows must keep together, else by a fresh number.
+  const bool by_flow = group.scheduler.granularity != Granularity::kPacket;
+  const unsigned pick = choose(group, state, by_flow ? &flow_hash : nullptr, ports);
+  if (pick != kNone && ports.is_up(group.members[pick].port)) [[likely]]
+    return pick;
+  return live_member(group, by_flow ? flow_hash : draw(), ports);
+}
+
+template <typename Ports>
+unsigned PathSelector::select_flowlet(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now,
+                                      const Ports& ports) {
+  const FlowletTable::Found found = flowlets_->find(flow_hash, now);
+  if (found.state == FlowletTable::State::kCollision) [[unlikely]] {
+    counters_.collisions.add(1);
+    const unsigned pick = scale_hash(flow_hash, group.size);
+    return ports.is_up(group.members[pick].port) ? pick : live_member(group, flow_hash, ports);
+  }
+  // Members have moved up if one was taken out of the group: then a flowlet may change its path once.
+  const unsigned last = found.member();
+  const bool can_stay = last < group.size && ports.is_up(group.members[last].port);
+  if (found.state == FlowletTable::State::kLive && can_stay) [[likely]]
+    return last;
+
+  unsigned pick = choose(group, state, nullptr, ports);
+  if (pick == kNone || !ports.is_up(group.members[pick].port)) pick = live_member(group, draw(), ports);
+  // Against herds: a flow leaves its member only for one that is at least a band better.
+  if (group.scheduler.choice == Choice::kQuality && can_stay && pick != last &&
+      quality_.band(load_of(group.members[last], ports)) <= quality_.band(load_of(group.members[pick], ports))) {
+    pick = last;
+  }
+  counters_.flowlets.add(1);
+  if (last != FlowletTable::kNoMember && pick != last) counters_.reroutes.add(1);
+  found.set_member(pick == kNone ? FlowletTable::kNoMember : pick);
+  return pick;
+}
+
+// By the flow's hash where its packets must keep together, else (null) by a random number.
+template <typename Ports>
+inline unsigned PathSelector::choose(const GroupView& group, GroupState& state, const uint32_t* flow_hash,
+                                     const Ports& ports) {
+  const auto number = [&] { return flow_hash != nullptr ? *flow_hash : draw(); };
+  switch (group.scheduler.choice) {
+    case Choice::kRoundRobin:
+      return next_in_turn(state, group.size);
+    case Choice::kWeighted:
+      return group.table == nullptr ? scale_hash(number(), group.size) : group.table->member(number());
+    case Choice::kQuality: {
+      const QualityRule rule = group.scheduler.granularity == Granularity::kPacket ? per_packet_ : per_flowlet_;
+      if (rule == QualityRule::kPowerOfTwo) return less_loaded_of_two(group, ports);
+      return best_of_all(group, rule == QualityRule::kBands, ports);
+    }
+    case Choice::kHash:
+    case Choice::kRandom:
+      break;
+  }
+  return scale_hash(number(), group.size);
+}
+
+// Two different members, the first if they are equal; a dead one only if both are.
+template <typename Ports>
+inline unsigned PathSelector::less_loaded_of_two(const GroupView& group, const Ports& ports) {
+  const uint64_t draw = random_.next();
+  const unsigned one = scale_hash(static_cast<uint32_t>(draw >> 32U), group.size);
+  unsigned other = scale_hash(static_cast<uint32_t>(draw), group.size - 1);
+  other += other >= one ? 1U : 0U;
+  const NextHop& a = group.members[one];
+  const NextHop& b = group.members[other];
+  if (!ports.is_up(b.port)) [[unlikely]]
+    return one;
+  return !ports.is_up(a.port) || load_of(b, ports) < load_of(a, ports) ? other : one;
+}
+
+// A random one of the live members with the lowest band or load. An alternate one only if no primary is good enough.
+template <typename Ports>
+unsigned PathSelector::best_of_all(const GroupView& group, bool by_band, const Ports& ports) {
+  struct Best {
+    uint64_t key = ~uint64_t{0};
+    unsigned count = 0;
+    std::array<uint8_t, kMaxMembers> members;
+  };
+  std::array<Best, 2> best;  // primary, alternate
+  for (unsigned i = 0; i < group.size; ++i) {
+    const NextHop& member = group.members[i];
+    if (!ports.is_up(member.port)) continue;
+    const Duration load = load_of(member, ports);
+    const uint64_t key = by_band ? quality_.band(load) : load;
+    Best& of = best[by_band && member.alternate ? 1 : 0];
+    if (key > of.key) continue;
+    if (key < of.key) of.count = 0;
+    of.key = key;
+    of.members[of.count++] = static_cast<uint8_t>(i);
+  }
+  const bool longer =
+      best[1].count != 0 &&
+      (best[0].count == 0 || (best[0].key >= primary_threshold_ && best[1].key + alternate_cost_ < best[0].key));
+  const Best& taken = best[longer ? 1 : 0];
+  return taken.count == 0 ? kNone : taken.members[random_.below(taken.count)];
+}
+
+// A few further draws find a live member unless most are dead; they keep to the weights. After that the highest random
+// weight decides (Thaler and Ravishankar 1998). Both spread evenly over the live members, whichever they are, and when
+// another member dies, only the packets that it had move again.
+template <typename Ports>
+inline unsigned PathSelector::live_member(const GroupView& group, uint32_t hash, const Ports& ports) {
   const unsigned n = group.size;
+  const bool weighted = group.scheduler.choice == Choice::kWeighted && group.table != nullptr;
   uint32_t draw = hash;
   for (int tries = 0; tries < 4; ++tries) {
     draw = static_cast<uint32_t>(mix64(draw));
-    const unsigned pick = scale_hash(draw, n);
-    if (is_up(group.members[pick].port)) return pick;
+    const unsigned pick = weighted ? group.table->member(draw) : scale_hash(draw, n);
+    if (ports.is_up(group.members[pick].port)) return pick;
   }
   unsigned best = kNone;
   uint64_t best_weight = 0;
   for (unsigned i = 0; i < n; ++i) {
-    if (!is_up(group.members[i].port)) continue;
+    if (!ports.is_up(group.members[i].port)) continue;
     const uint64_t weight = mix64((uint64_t{i} << 32U) | hash);
     if (best != kNone && weight <= best_weight) continue;
     best = i;
     best_weight = weight;
   }
   return best;
-}
-
-inline unsigned PathSelector::choose(const GroupView& group, GroupState& state, uint32_t flow_hash) {
-  if (group.choice == Choice::kHash) [[likely]]
-    return scale_hash(flow_hash, group.size);
-  return group.choice == Choice::kRandom ? random_.below(group.size) : next_in_turn(state, group.size);
 }
 
 // The order is re-drawn after every round: switches that keep one order fall into step with each other (last flow of a

@@ -9,8 +9,8 @@
 
 namespace heddle::lb {
 
-enum class Granularity : uint8_t { kFlow, kPacket };
-enum class Choice : uint8_t { kHash, kRandom, kRoundRobin };
+enum class Granularity : uint8_t { kFlow, kFlowlet, kPacket };
+enum class Choice : uint8_t { kHash, kRandom, kRoundRobin, kWeighted, kQuality };
 
 struct Scheduler {
   Granularity granularity = Granularity::kFlow;
@@ -25,12 +25,28 @@ struct SchedulerPreset {
   std::string_view meaning;
 };
 
-inline constexpr std::array<SchedulerPreset, 3> kSchedulerPresets{{
+inline constexpr std::array<SchedulerPreset, 9> kSchedulerPresets{{
     {"ecmp", {Granularity::kFlow, Choice::kHash}, "every flow keeps the member its hash names"},
+    {"wcmp", {Granularity::kFlow, Choice::kWeighted}, "as ecmp, members in proportion to their weights"},
     {"rps", {Granularity::kPacket, Choice::kRandom}, "random packet spraying: each packet a random member"},
     {"round-robin",
      {Granularity::kPacket, Choice::kRoundRobin},
      "each packet the next member of a set that is re-permuted after every round"},
+    {"spray-wcmp",
+     {Granularity::kPacket, Choice::kWeighted},
+     "each packet a random member, in proportion to their weights"},
+    {"flowlet",
+     {Granularity::kFlowlet, Choice::kRandom},
+     "after a pause a flow takes a random member (LetFlow; SAI ARS flowlet-random)"},
+    {"flowlet-wcmp",
+     {Granularity::kFlowlet, Choice::kWeighted},
+     "after a pause a flow takes a random member, in proportion to their weights"},
+    {"flowlet-quality",
+     {Granularity::kFlowlet, Choice::kQuality},
+     "after a pause a flow leaves its member for one that is less loaded (SAI ARS flowlet-quality)"},
+    {"adaptive",
+     {Granularity::kPacket, Choice::kQuality},
+     "each packet the less loaded of two random members (SAI ARS per-packet-quality)"},
 }};
 
 // The preset of that name; nullopt if there is none.

@@ -174,6 +174,13 @@ enum class Opcode : uint8_t {
   kCnp = 0x81,  // IBTA A17.9.3
 };
 
+// Opcodes of packets that answer rather than carry data: ACK and NAK (of every reliable transport, atomic ones
+// included: IBTA table 38, 9.3.5) and CNP.
+constexpr bool is_roce_control(uint8_t opcode) {
+  const unsigned operation = opcode & 0x1fU;
+  return opcode == static_cast<uint8_t>(Opcode::kCnp) || ((operation == 0x11 || operation == 0x12) && opcode < 0x60);
+}
+
 // A header of type T at `offset`; the caller has checked the length.
 template <typename T>
 T* header_at(void* frame, size_t offset) {

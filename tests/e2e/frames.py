@@ -15,7 +15,7 @@ VLAN_VALID, VLAN_TPID_VALID = 1 << 4, 1 << 6
 
 
 def roce(source, target, *, smac, dmac, sport=0xC123, qp=0x11, psn=0, size=SMALL_ROCE, vlan=None, pcp=0, dscp=26,
-         ttl=64):
+         ttl=64, opcode=READ_RESPONSE_ONLY):
     """A RoCEv2 frame of `size` bytes (tag not counted), built by scapy with its AETH, its ICRC by our own oracle."""
     scapy = _scapy()
     v6 = ':' in source
@@ -29,7 +29,7 @@ def roce(source, target, *, smac, dmac, sport=0xC123, qp=0x11, psn=0, size=SMALL
     payload = bytes(i & 0xFF for i in range(size - head - 4))
     # The UDP checksum is 0 in RoCEv2, over IPv6 too; scapy would compute it if it were left out.
     packet = ether / ip / scapy.UDP(sport=sport, dport=4791, chksum=0) / \
-        scapy.BTH(opcode=READ_RESPONSE_ONLY, dqpn=qp, psn=psn, icrc=0) / scapy.AETH(syndrome=0, msn=1) / scapy.Raw(payload)
+        scapy.BTH(opcode=opcode, dqpn=qp, psn=psn, icrc=0) / scapy.AETH(syndrome=0, msn=1) / scapy.Raw(payload)
     frame = bytearray(bytes(packet))
     frame[-4:] = icrc(frame)
     return bytes(frame)

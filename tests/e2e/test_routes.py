@@ -125,6 +125,44 @@ def test_members_under_traffic(scene):
     check(left == {FIRST}, f'with one member left, frames went to {left}')
 
 
+@limit(90)
+def test_schedulers_at_run_time(scene):
+    """A group's scheduler changes over the socket: one flow keeps one member under ecmp, meets all by weight under
+    spray-wcmp, and its ACKs keep one where they have a scheduler of their own."""
+    weights = (1, 1, 2, 4)
+    members = ', '.join(f'{{port: b, mac: "{mac}", weight: {weight}}}' for mac, weight in zip(MEMBERS, weights))
+    hosts = start(scene, f'groups:\n  - {{name: up, members: [{members}]}}\n'
+                  'routes:\n  - {prefix: 198.51.100.0/24, via: up}\n')
+    sender, receiver = hosts.a.port('eth0'), hosts.b.port('eth0')
+    data = frames.roce('192.0.2.1', '198.51.100.2', qp=0x123, size=110, **A_TO_B)
+    ack = frames.roce('192.0.2.1', '198.51.100.2', qp=0x123, opcode=0x11, size=110, **A_TO_B)
+
+    def members_of(frame, count):
+        got = []
+        for _ in range(count // 40):
+            for _ in range(40):
+                sender.send(frame)
+            got += receiver.collect(40)
+        check(len(got) == count, f'{len(got)} of {count} frames came')
+        macs = [mac_text(frame[:6]) for frame in got]
+        return [macs.count(mac) / count for mac in MEMBERS]
+
+    shares = members_of(data, 200)
+    check(max(shares) == 1, f'under ecmp one flow met {shares}')
+    hosts.switch.post('/groups/up/scheduler', {'scheduler': 'spray-wcmp', 'control_scheduler': 'ecmp'})
+    shares = members_of(data, 1600)
+    for share, weight in zip(shares, weights):
+        check(abs(share - weight / 8) < 0.06, f'under spray-wcmp shares are {shares}, weights {weights}')
+    shares = members_of(ack, 200)
+    check(max(shares) == 1, f'ACKs by ecmp met {shares}')
+    group = hosts.switch.get('/paths')['groups'][0]
+    check((group['scheduler'], group['control_scheduler']) == ('spray-wcmp', 'ecmp'), f'the view says {group}')
+    hosts.switch.post('/groups/up/scheduler', {'scheduler': 'flowlet'})
+    shares = members_of(data, 40)
+    check(hosts.switch.get('/paths')['flowlets']['begun'] > 0, 'no flowlet began')
+    check(not hosts.drops(), f'drops {hosts.drops()}')
+
+
 def test_bad_requests_change_nothing(scene):
     """Requests that cannot be carried out are refused with a reason, and the table stays as it was."""
     hosts = start(scene, f'routes:\n  - {{prefix: 198.51.100.0/24, via: {{port: b, mac: "{FIRST}"}}}}\n')
@@ -138,6 +176,7 @@ def test_bad_requests_change_nothing(scene):
            ('POST', '/routes', 'no object'),
            ('DELETE', '/routes', {'prefix': '203.0.113.0/24'}),
            ('POST', '/groups/none/members', via(FIRST)),
+           ('POST', '/groups/none/scheduler', {'scheduler': 'rps'}),
            ('GET', '/nothing', None)]
     for method, path, body in bad:
         status, text = hosts.switch.try_request(method, path, body)

@@ -18,7 +18,7 @@ using support::workload_of;
 inline lab::FabricSettings open_loop(const char* scheduler, uint64_t seed = 1) {
   lab::FabricSettings settings;
   settings.switches.scheduler = *lb::scheduler_named(scheduler);
-  const bool keeps_order = settings.switches.scheduler.granularity == lb::Granularity::kFlow;
+  const bool keeps_order = settings.switches.scheduler.granularity != lb::Granularity::kPacket;
   settings.hosts.out_of_order = keeps_order ? lab::OutOfOrder::kGoBackN : lab::OutOfOrder::kAnyOrderPlacement;
   settings.run.threads = 1;
   settings.run.seed = seed;

@@ -55,11 +55,89 @@ class GoldenPermutation : public testing::Test {
 TEST_F(GoldenPermutation, EcmpOn432Hosts) { expect_ecmp(432); }
 TEST_F(GoldenPermutation, EcmpOn1024Hosts) { expect_ecmp(1024); }
 
-// Packet simulations of this project, 1,024 hosts: random 205–216 µs, round-robin re-permuted every round 202–210.
+struct Spraying {
+  const char* scheduler;
+  double most;  // µs, the last flow
+};
+
+// Packet simulations of this project, 1,024 hosts: random 205–216 µs, round-robin re-permuted every round 202–210,
+// power-of-two 200–207; an unloaded flow needs 177, UEC htsim's oblivious spraying 213, its REPS 198. Measured here,
+// seed 1: 203, 205, 204, 202 (utilization 0.91–0.93).
 TEST_F(GoldenPermutation, PacketSprayingOn1024Hosts) {
   const Topology t = build_fat_tree({.hosts = 1024});
-  EXPECT_LE(microseconds(support::last_completion(run(t, open_loop("rps")))), 250);
-  EXPECT_LE(microseconds(support::last_completion(run(t, open_loop("round-robin")))), 216);
+  for (const Spraying& row :
+       {Spraying{"rps", 250}, Spraying{"spray-wcmp", 250}, Spraying{"round-robin", 216}, Spraying{"adaptive", 216}}) {
+    SCOPED_TRACE(row.scheduler);
+    const FabricSettings settings = open_loop(row.scheduler);
+    const RunResult result = run(t, settings);
+    EXPECT_LE(microseconds(support::last_completion(result)), row.most);
+    EXPECT_GE(utilization(t, workload_, settings, result), 0.88);
+  }
+}
+
+struct Restored {
+  const char* scheduler;
+  double utilization;  // at least
+};
+
+// The same under hosts that want packets in order and go back N. Behind leaves that restore order nothing is sent
+// again. A host's link idles until the latest packet so far is there, and a flow at line rate never makes up for it:
+// 12–23 µs. Measured: last flow 226, 218, 214 µs; utilization 0.860, 0.876, 0.888, against the mark of 0.88.
+TEST_F(GoldenPermutation, SprayingForStrictHosts) {
+  const Topology t = build_fat_tree({.hosts = 1024});
+  for (const Restored& row : {Restored{"rps", 0.85}, Restored{"round-robin", 0.87}, Restored{"adaptive", 0.88}}) {
+    SCOPED_TRACE(row.scheduler);
+    FabricSettings settings = open_loop(row.scheduler);
+    settings.hosts.out_of_order = OutOfOrder::kGoBackN;
+    settings.switches.resequencer.enabled = true;
+    const RunResult result = run(t, settings);
+    EXPECT_EQ(result.retransmitted, 0U);
+    EXPECT_EQ(result.out_of_order_packets, 0U);
+    EXPECT_GT(result.resequencer.held, result.data_packets / 10);
+    EXPECT_EQ(result.resequencer.timed_out + result.resequencer.overflowed, 0U);
+    EXPECT_LE(microseconds(support::last_completion(result)), 250);
+    EXPECT_GE(utilization(t, workload_, settings, result), row.utilization);
+  }
+}
+
+TEST_F(GoldenPermutation, SprayingCollapsesForStrictHostsWithoutAResequencer) {
+  const Topology t = build_fat_tree({.hosts = 128});
+  FabricSettings settings = open_loop("rps");
+  settings.hosts.out_of_order = OutOfOrder::kGoBackN;
+  settings.run.until = 2 * kMillisecond;  // twelve times what it takes with one
+  workload_ = workload_of(t.host_count, Permutation{.seed = 1});
+  const RunResult result = run_fabric(t, workload_, settings);
+  EXPECT_GT(result.retransmitted, result.data_packets / 2);
+  EXPECT_GT(support::drops_of(result, DropReason::kOutOfOrder), result.data_packets / 2);
+}
+
+// The exact least queue locks: every sender at line rate finds the one uplink idle that it has not used last, and
+// stays. The same simulations: 332–828 µs; measured here 395. Bands, and a random one of equals, do not: 205–211; here
+// 204.
+TEST_F(GoldenPermutation, TheExactLeastLoadLocks) {
+  const Topology t = build_fat_tree({.hosts = 1024});
+  FabricSettings settings = open_loop("adaptive");
+  settings.switches.ars.quality_rule = lb::QualityRule::kLeastLoaded;
+  const double locked = microseconds(support::last_completion(run(t, settings)));
+  EXPECT_GE(locked, 330);
+  EXPECT_LE(locked, 830);
+  settings.switches.ars.quality_rule = lb::QualityRule::kBands;
+  EXPECT_LE(microseconds(support::last_completion(run(t, settings))), 216);
+}
+
+// Flows at line rate never pause: flowlets are ECMP, and in order. Weights that are equal change nothing either.
+TEST_F(GoldenPermutation, FlowletsOfFlowsThatNeverPauseAreFlows) {
+  const Topology t = build_fat_tree({.hosts = 432});
+  for (const char* scheduler : {"wcmp", "flowlet", "flowlet-wcmp", "flowlet-quality"}) {
+    SCOPED_TRACE(scheduler);
+    const FabricSettings settings = open_loop(scheduler);
+    const RunResult result = run(t, settings);
+    EXPECT_EQ(result.out_of_order_packets, 0U);
+    EXPECT_NEAR(utilization(t, workload_, settings, result), 0.45, 0.06);
+    const double last = microseconds(support::last_completion(result));
+    EXPECT_GE(last, 4 * 163.4);  // as many times as the busiest link has flows: 4–6, as ECMP
+    EXPECT_LE(last, 6 * 163.4 + 40);
+  }
 }
 
 struct Spray {

@@ -50,6 +50,7 @@ struct SwitchPlan {
   lb::HashSettings hash;
   dataplane::BufferSettings buffer;
   SwitchPlan();
+  lb::ResequencerSettings resequencer;
 };
 
 class TestSwitch {
@@ -62,6 +63,9 @@ class TestSwitch {
   // The same, stage by stage; `egress` takes all that may leave at `now`.
   unsigned ingress(std::vector<Packet*>& packets, Time now = kMicrosecond);
   std::vector<Packet*> egress(PortId port, Time now = kMicrosecond);
+
+  // Schedulers of the group of two members (10.7.0.0/16) from now on.
+  void schedule_by(const char* scheduler, const lb::SchedulerOverrides& overrides = {});
 
   dataplane::Pipeline& pipeline() { return pipeline_; }
   dataplane::PortStates& states() { return states_; }
@@ -141,6 +145,7 @@ inline dataplane::Pipeline::Settings TestSwitch::settings_of(const SwitchPlan& p
   settings.mine = std::move(mine);
   settings.hash = plan.hash;
   settings.buffer = plan.buffer;
+  settings.resequencer = plan.resequencer;
   settings.paths = 3;
   return settings;
 }
@@ -162,6 +167,15 @@ inline TestSwitch::TestSwitch(const SwitchPlan& plan, std::vector<bool> mine, da
   }
   tables_.lookup = &prefixes_;
   states_.set(kDeadPort, false);
+  pipeline_.use_tables(&tables_);
+}
+
+inline void TestSwitch::schedule_by(const char* scheduler, const lb::SchedulerOverrides& overrides) {
+  lb::NextHopGroup& group = tables_.groups.at(5);
+  group.scheduler = *lb::scheduler_named(scheduler);
+  group.overrides = std::make_shared<const lb::SchedulerOverrides>(overrides);
+  group.make_table();
+  tables_.note_schedulers();
   pipeline_.use_tables(&tables_);
 }
 

@@ -112,6 +112,35 @@ TEST_F(RouteTableTest, MembersComeAndGo) {
   EXPECT_EQ(port_for("10.0.0.1"), 5);
 }
 
+TEST_F(RouteTableTest, SchedulersChangeAtRunTime) {
+  EXPECT_FALSE(now().flowlets || now().quality);
+  RouteTable::Batch batch;
+  lb::SchedulerOverrides overrides;
+  overrides.of_class[3] = lb::scheduler_named("flowlet-wcmp");
+  batch.set_route(prefix("10.2.0.0/16"), "b");
+  batch.set_schedulers("b", *lb::scheduler_named("adaptive"),
+                       std::make_shared<const lb::SchedulerOverrides>(overrides));
+  table->apply(batch);
+  const lb::NextHopGroup* b = find(now(), "10.2.0.1");
+  EXPECT_EQ(b->scheduler, lb::scheduler_named("adaptive"));
+  EXPECT_TRUE(now().flowlets && now().quality);
+  ASSERT_NE(b->table, nullptr) << "weights are asked for by a class";
+
+  RouteTable::Batch more;
+  const std::shared_ptr<const lb::WeightedTable> before = b->table;
+  more.add_member("b", hop(5, 5));
+  table->apply(more);
+  b = find(now(), "10.2.0.1");
+  EXPECT_NEAR(b->table->moved_from(*before), 1.0 / 3, 0.001) << "only what the new member gets";
+
+  RouteTable::Batch back;
+  back.set_schedulers("b", *lb::scheduler_named("ecmp"), nullptr);
+  table->apply(back);
+  b = find(now(), "10.2.0.1");
+  EXPECT_EQ(b->table, nullptr);
+  EXPECT_FALSE(now().flowlets || now().quality);
+}
+
 TEST_F(RouteTableTest, RefusedBatchesChangeNothing) {
   const auto refused = [&](const std::function<void(RouteTable::Batch&)>& fill, const std::string& text) {
     RouteTable::Batch batch;

@@ -62,11 +62,13 @@ const std::vector<Mistake>& groups_mistakes() {
       {"a scheduler that does not exist",
        after_ports("groups:\n"
                    "  - {name: g, scheduler: ecpm, members: [{port: a, mac: 02:00:00:00:00:01}]}"),
-       5, "found scheduler 'ecpm'; accepted: ecmp, rps, round-robin"},
+       5,
+       "found scheduler 'ecpm'; accepted: ecmp, wcmp, rps, round-robin, spray-wcmp, flowlet, flowlet-wcmp, "
+       "flowlet-quality, adaptive, or {granularity: …, choice: …}"},
       {"a member as a word",
        after_ports("groups:\n"
                    "  - {name: g, members: [a]}"),
-       5, "found members[0] 'a'; accepted: a map of port, mac, vlan, weight"},
+       5, "found members[0] 'a'; accepted: a map of port, mac, vlan, weight, alternate"},
       {"a member without a port",
        after_ports("groups:\n"
                    "  - {name: g, members: [{mac: 02:00:00:00:00:01}]}"),
@@ -114,7 +116,9 @@ const std::vector<Mistake>& groups_mistakes() {
       {"an unknown key in a member",
        after_ports("groups:\n"
                    "  - {name: g, members: [{port: a, mac: 02:00:00:00:00:01, wieght: 2}]}"),
-       5, "found unknown key 'wieght' in members[0] (did you mean 'weight'?); accepted: port, mac, vlan, weight"},
+       5,
+       "found unknown key 'wieght' in members[0] (did you mean 'weight'?); accepted: port, mac, vlan, weight, "
+       "alternate"},
   };
   return mistakes;
 }

@@ -167,6 +167,35 @@ TEST(SwitchConfig, EveryKeyOfSwitchAndPorts) {
   EXPECT_EQ(down.worker, 1U) << "round robin: the second port belongs to the second worker";
 }
 
+TEST(SwitchConfig, SchedulersOfClassesAndOfControlPackets) {
+  const SwitchConfig config = load(R"(
+ports:
+  - {name: up, device: net_null0, mac: "02:00:00:00:00:01"}
+groups:
+  - name: uplinks
+    scheduler: wcmp
+    class_schedulers: {3: adaptive, 5: default}
+    control_scheduler: {granularity: packet, choice: random}
+    members:
+      - {port: up, mac: "02:00:00:00:01:01", weight: 7}
+      - {port: up, mac: "02:00:00:00:01:02", alternate: true}
+routes:
+  - {prefix: 0.0.0.0/0, via: uplinks}
+ars: {idle_time: 50us, quality_rule: power-of-two}
+)");
+  const GroupConfig& group = config.groups.at(0);
+  EXPECT_EQ(group.scheduler, lb::scheduler_named("wcmp"));
+  EXPECT_EQ(group.overrides.of_class[3], lb::scheduler_named("adaptive"));
+  EXPECT_FALSE(group.overrides.of_class[5]);
+  EXPECT_EQ(group.overrides.of_control, lb::scheduler_named("rps"));
+  EXPECT_FALSE(group.members[0].alternate);
+  EXPECT_TRUE(group.members[1].alternate);
+  EXPECT_EQ(config.ars.idle_time, 50 * kMicrosecond);
+  EXPECT_EQ(config.ars.quality_rule, lb::QualityRule::kPowerOfTwo);
+  EXPECT_TRUE(config.warnings.empty());
+  EXPECT_EQ(to_json(load(to_json(config).dump())), to_json(config));
+}
+
 TEST(SwitchConfig, EveryKeyOfGroupsAndRoutes) {
   const SwitchConfig config = load(kEveryKey);
   ASSERT_EQ(config.groups.size(), 3U) << "one named, and one for each distinct next hop in place";

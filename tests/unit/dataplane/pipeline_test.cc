@@ -317,7 +317,7 @@ TEST(Handover, TakesPacketsOfOtherLcoresPortsInOrder) {
   EXPECT_EQ(ring.held, sent);
   EXPECT_TRUE(device.sent.empty());
   const Bytes in = to_group(3, {.psn = 0});
-  for (Packet* packet : ring.held) other.pipeline().accept_handover(packet);
+  for (Packet* packet : ring.held) other.pipeline().accept_handover(packet, 0);
   EXPECT_EQ(other.egress(kTaggedPort), sent);
   EXPECT_EQ(content_of(sent[0]), routed(in, kTaggedPort, static_cast<uint16_t>(0x6000U | kOutVlan)));
   EXPECT_EQ(other.counters(kTaggedPort).tx_packets.get(), 10U);
@@ -342,7 +342,7 @@ TEST(Handover, AFullQueueBehindItIsANamedDrop) {
   TestSwitch other(plan, {false, false, true, false}, &ring);
   Packets packets;
   for (int i = 0; i < 6; ++i) device.pass(packets.add(to_group(3)));
-  for (Packet* packet : ring.held) other.pipeline().accept_handover(packet);
+  for (Packet* packet : ring.held) other.pipeline().accept_handover(packet, 0);
   EXPECT_EQ(other.drops(kTaggedPort, DropReason::kQueueFull), 2U);
   EXPECT_EQ(other.sink.taken.size(), 2U);
   EXPECT_EQ(other.egress(kTaggedPort).size(), 4U);

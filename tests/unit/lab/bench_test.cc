@@ -47,9 +47,13 @@ class Bench : public testing::Test {
 
 TEST(Schemes, AreAllPresetsHostSprayingAndStrictHosts) {
   EXPECT_THAT(all_schemes(load("{}")),
-              ElementsAre("ecmp", "rps", "round-robin", "host-spray", "rps+gbn", "round-robin+gbn", "host-spray+gbn"));
+              ElementsAre("ecmp", "wcmp", "rps", "round-robin", "spray-wcmp", "flowlet", "flowlet-wcmp",
+                          "flowlet-quality", "adaptive", "host-spray", "rps+reseq", "round-robin+reseq",
+                          "spray-wcmp+reseq", "adaptive+reseq", "host-spray+reseq", "rps+gbn", "round-robin+gbn",
+                          "spray-wcmp+gbn", "adaptive+gbn", "host-spray+gbn"));
   EXPECT_THAT(all_schemes(load("hosts: {out_of_order: go-back-n}")),
-              ElementsAre("ecmp", "rps", "round-robin", "host-spray"))
+              ElementsAre("ecmp", "wcmp", "rps", "round-robin", "spray-wcmp", "flowlet", "flowlet-wcmp",
+                          "flowlet-quality", "adaptive", "host-spray"))
       << "where hosts are strict anyway";
 }
 
@@ -72,7 +76,8 @@ TEST(Schemes, ChangeSchedulerEntropyAndOrder) {
 
 TEST(Schemes, ThatDoNotExist) {
   const std::string accepted =
-      "accepted: ecmp, rps, round-robin, host-spray, and after those that reorder packets +gbn or +sr";
+      "accepted: ecmp, wcmp, rps, round-robin, spray-wcmp, flowlet, flowlet-wcmp, flowlet-quality, adaptive, "
+      "host-spray, and after those that reorder packets +gbn, +sr or +reseq";
   for (const std::string name : {"", "epcm", "ecmp+gbn", "rps+", "rps+xyz", "+gbn", "rps+gbn+sr"}) {
     EXPECT_EQ(message_of([&] { with_scheme(load("{}"), name, "x.yaml"); }),
               "x.yaml: found scheme '" + name + "'; " + accepted);
@@ -104,7 +109,7 @@ bench:
 TEST_F(Bench, WithoutABenchSectionIsTheScenarioUnderEveryScheme) {
   const std::string path = write("{topology: {kind: single-switch, hosts: 4}, workload: {kind: shift}}");
   const std::vector<BenchRun> runs = plan_bench(path, {}, {}, true);
-  EXPECT_EQ(runs.size(), 7U);
+  EXPECT_EQ(runs.size(), 20U);
   EXPECT_EQ(runs[0].workload, "shift");
   EXPECT_THAT(runs[0].point, IsEmpty());
   // A lab run takes the scenario as it is.

@@ -43,7 +43,11 @@ INSTANTIATE_TEST_SUITE_P(
                     // 1,954 packets of 1024 bytes a message.
                     Example{"incast-127-victim", 128, 127 + 16, 127 * 172.82 + 4.4},
                     // Four messages share the one uplink that leaf0 has left.
-                    Example{"pfc-deadlock", 16, 16, 4 * 326.4 + 5}),
+                    Example{"pfc-deadlock", 16, 16, 4 * 326.4 + 5},
+                    // Twice: 200 µs of computing, and 254 steps of 1 MB (81.6 µs on the wire) and 5 µs on the way.
+                    Example{"training-128", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
+                    Example{"training-128-aligned", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
+                    Example{"slow-core-1024", 1024, 1024, 170.9}),
     [](const auto& example) {
       std::string name = example.param.name;
       std::replace(name.begin(), name.end(), '-', '_');
@@ -68,7 +72,7 @@ TEST(Examples, AreAllTested) {
   for (const auto& entry : std::filesystem::directory_iterator("examples/lab")) {
     files += entry.path().extension() == ".yaml" ? 1 : 0;
   }
-  EXPECT_GE(files, 11U);
+  EXPECT_GE(files, 14U);
 }
 
 }  // namespace

@@ -75,12 +75,19 @@ TEST(ScenarioMistakes, Topology) {
 }
 
 TEST(ScenarioMistakes, FabricHostsAndRun) {
-  const std::string schedulers = "ecmp, rps, round-robin, or {granularity: …, choice: …}";
+  const std::string schedulers =
+      "ecmp, wcmp, rps, round-robin, spray-wcmp, flowlet, flowlet-wcmp, flowlet-quality, adaptive, or {granularity: …, "
+      "choice: …}";
   expect_messages({
       {"a scheduler that does not exist", "fabric: {scheduler: ecpm}\n", 1,
        "found scheduler 'ecpm'; accepted: " + schedulers},
       {"two choices that nothing does", "fabric: {scheduler: {granularity: flow, choice: random}}\n", 1,
-       "found scheduler flow × random; accepted: flow × hash, packet × random, packet × round-robin"},
+       "found scheduler flow × random; accepted: flow × hash, flow × weighted, packet × random, packet × round-robin, "
+       "packet × weighted, flowlet × random, flowlet × weighted, flowlet × quality, packet × quality"},
+      {"bands that do not ascend", "fabric: {ars: {quant_bands: [1us, 2us, 3us, 3us, 4us, 5us, 6us]}}\n", 1,
+       "found a list as quant_bands; accepted: seven durations, each longer than the one before"},
+      {"a band too few", "fabric: {ars: {quant_bands: [1us, 2us, 3us, 4us, 5us, 6us]}}\n", 1,
+       "found 6 items in quant_bands; accepted: a list of 7 to 7 items"},
       {"a buffer without a unit that could be meant", "fabric: {buffer: 32}\n", 1,
        "found buffer '32'; accepted: unlimited, or a size such as 9MB, from 100kB to 4GB"},
       {"lossless classes without a buffer", "fabric: {lossless: [3]}\n", 1,

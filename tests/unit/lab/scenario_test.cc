@@ -113,6 +113,32 @@ TEST(Scenario, ReadsASchedulerByItsTwoChoices) {
             *lb::scheduler_named("round-robin"));
 }
 
+TEST(Scenario, ReadsPathSelection) {
+  const Scenario scenario = load(R"(
+fabric:
+  scheduler: adaptive
+  control_scheduler: ecmp
+  ars: {idle_time: 20us, max_flows: 1000, quality_rule: bands, sampling_interval: 4us, ewma: false,
+        port_load_exponent: 3, port_load_past_weight: 5, port_load_future_weight: 6,
+        quant_bands: [1us, 2us, 3us, 4us, 5us, 6us, 7us], primary_path_quality_threshold: 4, alternate_path_cost: 2}
+)");
+  EXPECT_EQ(scenario.switches.control_scheduler, lb::scheduler_named("ecmp"));
+  const lb::ArsSettings& ars = scenario.switches.ars;
+  EXPECT_EQ(ars.idle_time, 20 * kMicrosecond);
+  EXPECT_EQ(ars.max_flows, 1000U);
+  EXPECT_EQ(ars.quality_rule, lb::QualityRule::kBands);
+  EXPECT_EQ(ars.sampling_interval, 4 * kMicrosecond);
+  EXPECT_FALSE(ars.ewma);
+  EXPECT_EQ(ars.port_load_exponent, 3);
+  EXPECT_EQ(ars.port_load_past_weight, 5);
+  EXPECT_EQ(ars.port_load_future_weight, 6);
+  EXPECT_EQ(ars.quant_bands[6], 7 * kMicrosecond);
+  EXPECT_EQ(ars.primary_path_quality_threshold, 4U);
+  EXPECT_EQ(ars.alternate_path_cost, 2U);
+  EXPECT_EQ(to_json(load(to_json(scenario).dump())), to_json(scenario));
+  EXPECT_EQ(load("fabric: {control_scheduler: default}").switches.control_scheduler, std::nullopt);
+}
+
 TEST(Scenario, ReadsEveryTopology) {
   const Scenario leaf_spine = load(R"(
 topology: {kind: leaf-spine, hosts: 32, leaves: 4, spines: 2, links_per_pair: 2, link: {delay: 2us, loss: 0.1%},

@@ -24,19 +24,25 @@ NextHopGroup group_of(unsigned members, Choice choice) {
   NextHopGroup group;
   for (unsigned i = 0; i < members; ++i) group.members.push_back({.rewrite = {}, .port = static_cast<PortId>(i)});
   group.scheduler = {choice == Choice::kHash ? Granularity::kFlow : Granularity::kPacket, choice};
+  group.make_table();
   return group;
 }
+
+struct Ports {
+  Dead dead;
+  bool is_up(PortId port) const { return !dead[port]; }
+  Duration drain_time(PortId /*port*/) const { return 0; }
+};
 
 // A selector with one group, whose members' ports are up unless named dead.
 class Bench {
  public:
   Bench(unsigned members, Choice choice, uint64_t seed = 1)
-      : group_(group_of(members, choice)), hasher_({.seed = seed}), selector_(seed) {}
+      : group_(group_of(members, choice)), hasher_({.seed = seed}), selector_({.seed = seed, .ports = kMaxMembers}) {}
 
   unsigned pick(Flow& flow) {
-    const auto is_up = [this](PortId port) { return !dead_[port]; };
     flow.meta.flow_hash = hasher_.hash(flow.frame.data(), flow.meta);
-    return selector_.select(group_, state_, flow.meta.flow_hash, is_up);
+    return selector_.select(group_, state_, flow.meta.flow_hash, 0, Ports{dead_});
   }
   unsigned pick() { return pick(any_); }
   void resize(unsigned members) { group_ = group_of(members, group_.scheduler.choice); }
@@ -72,7 +78,9 @@ Dead first_members(unsigned count) {
 // -- groups of none and one -------------------------------------------------------------------------------------------
 
 class EveryChoice : public testing::TestWithParam<Choice> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryChoice, testing::Values(Choice::kHash, Choice::kRandom, Choice::kRoundRobin));
+INSTANTIATE_TEST_SUITE_P(All, EveryChoice,
+                         testing::Values(Choice::kHash, Choice::kRandom, Choice::kRoundRobin, Choice::kWeighted,
+                                         Choice::kQuality));
 
 TEST_P(EveryChoice, AnEmptyGroupHasNoPath) { EXPECT_EQ(Bench(0, GetParam()).pick(), kNone); }
 
@@ -302,16 +310,15 @@ TEST(RoundRobin, AGroupGoneToOneMemberAndBackStaysBalanced) {
 
 TEST(RoundRobin, GroupsTakeTurnsOnTheirOwn) {
   const NextHopGroup group = group_of(4, Choice::kRoundRobin);
-  PathSelector selector(1);
+  PathSelector selector({.seed = 1, .ports = 4});
   GroupState one;
   GroupState two;
-  const auto all_up = [](PortId) { return true; };
   for (int round = 0; round < 10; ++round) {
     std::set<unsigned> of_one;
     std::set<unsigned> of_two;
     for (int i = 0; i < 4; ++i) {
-      of_one.insert(selector.select(group, one, 0, all_up));
-      of_two.insert(selector.select(group, two, 0, all_up));
+      of_one.insert(selector.select(group, one, 0, 0, Ports{}));
+      of_two.insert(selector.select(group, two, 0, 0, Ports{}));
     }
     EXPECT_EQ(of_one.size(), 4U);
     EXPECT_EQ(of_two.size(), 4U);

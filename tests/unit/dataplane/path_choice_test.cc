@@ -1,0 +1,108 @@
+// Which of two ports the whole pipeline takes: schedulers by class and for control packets, and choice by the queues as
+// they are at the packet's time.
+#include <gtest/gtest.h>
+
+#include "tests/support/test_switch.h"
+
+namespace heddle::support {
+namespace {
+
+constexpr Rate kRate = Rate::gbps(10);
+
+SwitchPlan paced() {
+  SwitchPlan plan;
+  for (dataplane::PortSettings& port : plan.ports) {
+    port.egress.rate = kRate;
+    port.max_frame = 9000;
+  }
+  return plan;
+}
+
+class PathChoice : public testing::Test {
+ protected:
+  // Forwards a frame to the group of two members; the port it waits at.
+  PortId port_of(const Bytes& frame, Time now) {
+    packets_.push_back(make_packet(frame));
+    std::vector<Packet*> burst{packets_.back().get()};
+    const unsigned kept = device.ingress(burst, now);
+    EXPECT_EQ(kept, 1U);
+    device.pipeline().forward(burst.data(), kept, now);
+    return meta_of(burst[0]).out_port;
+  }
+  Bytes frame(uint32_t qp, uint8_t opcode = 0x07, uint8_t tos = 26 << 2) {
+    return ethernet({}, ipv4({.tos = tos, .destination = ip4(10, 7, 0, 9)},
+                             udp({}, roce({.opcode = opcode, .dest_qp = qp}, pattern(1000)))));
+  }
+
+  TestSwitch device{paced()};
+
+ private:
+  std::vector<OwnedPacket> packets_;
+};
+
+TEST_F(PathChoice, AdaptiveTakesTheShorterQueueAtThePacketsOwnTime) {
+  device.schedule_by("adaptive");
+  const Time now = kMillisecond;
+  // Two members: the less loaded of two is the less loaded of all. Packets alternate but for ties.
+  std::array<uint64_t, 2> queued{};
+  for (uint32_t i = 0; i < 100; ++i) {
+    const PortId port = port_of(frame(7), now);
+    queued.at(port == kPlainPort ? 0 : 1)++;
+    ASSERT_LE(queued[0], queued[1] + 1) << i;
+    ASSERT_LE(queued[1], queued[0] + 1) << i;
+  }
+  // One of them sends; half a queue later it is the better one.
+  const Time later = now + 30 * kMicrosecond;
+  size_t sent = 0;
+  for (Time at = now; at < later; at += 100 * kNanosecond) sent += device.egress(kPlainPort, at).size();
+  ASSERT_GT(sent, 10U);
+  for (size_t i = 0; i + 4 < sent; ++i) ASSERT_EQ(port_of(frame(7), later), kPlainPort) << i;
+}
+
+TEST_F(PathChoice, TheFrameOnTheWireCounts) {
+  device.schedule_by("adaptive");
+  const PortId first = port_of(frame(7), kMillisecond);
+  device.egress(first, kMillisecond);  // its queue is empty again, its wire is not
+  EXPECT_NE(port_of(frame(7), kMillisecond), first);
+}
+
+TEST_F(PathChoice, AClassMayHaveAnotherScheduler) {
+  lb::SchedulerOverrides overrides;
+  overrides.of_class[3] = lb::scheduler_named("round-robin");
+  device.schedule_by("ecmp", overrides);
+  std::array<unsigned, 2> of_class3{};
+  const PortId of_class0 = port_of(frame(9, 0x07, 0), kMillisecond);
+  for (int i = 0; i < 40; ++i) {
+    of_class3.at(port_of(frame(9), kMillisecond) == kPlainPort ? 0 : 1)++;  // DSCP 26: class 3
+    EXPECT_EQ(port_of(frame(9, 0x07, 0), kMillisecond), of_class0);
+  }
+  EXPECT_EQ(of_class3[0], 20U);
+  EXPECT_EQ(of_class3[1], 20U);
+}
+
+TEST_F(PathChoice, AcksAndCnpsMayHaveAnotherScheduler) {
+  lb::SchedulerOverrides overrides;
+  overrides.of_control = lb::scheduler_named("ecmp");
+  device.schedule_by("round-robin", overrides);
+  for (const uint8_t opcode : {0x11, 0x81}) {
+    const PortId first = port_of(frame(9, opcode), kMillisecond);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(port_of(frame(9, opcode), kMillisecond), first);
+  }
+  std::array<unsigned, 2> data{};
+  for (int i = 0; i < 40; ++i) data.at(port_of(frame(9), kMillisecond) == kPlainPort ? 0 : 1)++;
+  EXPECT_EQ(data[0], 20U);
+}
+
+TEST_F(PathChoice, FlowletsAreCounted) {
+  device.schedule_by("flowlet");
+  for (uint32_t round = 0; round < 50; ++round) {
+    port_of(frame(9), kMillisecond + round * kMillisecond);
+    port_of(frame(9), kMillisecond + round * kMillisecond + kMicrosecond);
+  }
+  EXPECT_EQ(device.pipeline().flowlets().flowlets.get(), 50U);
+  EXPECT_GT(device.pipeline().flowlets().reroutes.get(), 10U);
+  EXPECT_LT(device.pipeline().flowlets().reroutes.get(), 40U);
+}
+
+}  // namespace
+}  // namespace heddle::support
