@@ -76,8 +76,9 @@ class Inbox {
                         (alone ? kAlone : 0)) {}
     void ring(unsigned parity) const {
       if (word_and_bit_ == 0) return;
+      const uintptr_t address = word_and_bit_ & ~(kAlone | uintptr_t{63});
       std::atomic<uint64_t>& ports =
-          (reinterpret_cast<Word*>(word_and_bit_ & ~(kAlone | uintptr_t{63})) + parity)->ports;
+          reinterpret_cast<Word*>(address)[parity].ports;  // NOLINT(performance-no-int-to-ptr): what it was made from
       const uint64_t bit = uint64_t{1} << (word_and_bit_ & 63U);
       if ((word_and_bit_ & kAlone) != 0) {
         ports.store(ports.load(std::memory_order_relaxed) | bit, std::memory_order_relaxed);

@@ -15,7 +15,7 @@ struct IpPrefix {
   std::array<uint8_t, 16> address{};
   uint8_t length = 0;  // bits, 0 … 32 or 0 … 128
 
-  friend auto operator<=>(const IpPrefix&, const IpPrefix&) = default;
+  friend auto operator<=>(const IpPrefix&, const IpPrefix&) = default;  // NOLINT(modernize-use-nullptr): its mistake
 };
 
 }  // namespace heddle::net
