@@ -1,5 +1,6 @@
 // How much a lossless class still receives after its switch has decided to pause the sender, and the settings that
-// follow from it: the arithmetic of `heddle tune`, and of the check that a switch makes when it starts.
+// follow from it: the arithmetic of `heddle tune`. What a switch checks when it starts, two frames and what arrives
+// during `pfc_reaction`, is the same sum with all that is a time (cable, both ends, devices) in that one key.
 #pragma once
 
 #include <cstdint>
