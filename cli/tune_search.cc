@@ -72,6 +72,7 @@ LabRun search_ecn(const LabOptions& options) {
 
 std::string trade_off_table(const std::vector<Json>& results) {
   std::vector<const Json*> order;
+  order.reserve(results.size());
   for (const Json& result : results) order.push_back(&result);
   std::stable_sort(order.begin(), order.end(),
                    [](const Json* a, const Json* b) { return costs_of(*a) < costs_of(*b); });

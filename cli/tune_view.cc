@@ -45,6 +45,7 @@ void check_classes(const std::vector<unsigned>& classes) {
 
 std::vector<Row> rows_of(const std::vector<flowctl::HeadroomStep>& steps) {
   std::vector<Row> rows;
+  rows.reserve(steps.size());
   for (const flowctl::HeadroomStep& step : steps) rows.push_back({step.what, std::to_string(step.bytes), step.how});
   return rows;
 }

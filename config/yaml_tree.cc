@@ -14,6 +14,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
+#include <yaml-cpp/node/node.h>  // what parser.h declares: clang-tidy takes it for ours otherwise
 #include <yaml-cpp/parser.h>
 
 #include "config/words.h"
