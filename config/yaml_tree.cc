@@ -277,7 +277,10 @@ NodePtr parse_yaml(std::string_view text, const std::string& name, bool overlay)
     }
   } catch (const YAML::Exception& e) {
     if (has_tab_indentation(text, e.mark.line)) refuse(builder.place(e.mark), "a tab in the indentation", "spaces");
-    refuse(builder.place(e.mark), fmt::format("a YAML syntax error in column {}: {}", e.mark.column + 1, e.msg),
+    std::string message = e.msg;  // may end in the byte that the parser stumbled over
+    std::replace_if(
+        message.begin(), message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    refuse(builder.place(e.mark), fmt::format("a YAML syntax error in column {}: {}", e.mark.column + 1, message),
            "YAML (https://yaml.org)");
   }
   if (builder.root()) return builder.root();

@@ -42,6 +42,13 @@ TEST(YamlTree, PlacesAreThoseOfTheText) {
   EXPECT_EQ(root->find("nothing"), nullptr);
 }
 
+// The parser's message ends in the byte it met, here a carriage return.
+TEST(YamlTree, AnErrorIsOneLineWhateverTheParserMet) {
+  EXPECT_EQ(message_of("\"\\\r\rM0"),
+            "t.yaml:1: found a YAML syntax error in column 4: unknown escape character: ?; accepted: YAML "
+            "(https://yaml.org)");
+}
+
 TEST(YamlTree, QuotesMakeText) {
   const NodePtr root = parse_yaml("plain: 1\nsingle: '1'\ndouble: \"1\"\nblock: |\n  1\ntagged: !!str 1\n", "t.yaml");
   EXPECT_FALSE(root->find("plain")->value->quoted);

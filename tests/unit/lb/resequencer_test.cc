@@ -18,7 +18,6 @@ using support::Numbered;
 using support::PacketMill;
 
 constexpr uint8_t kWriteFirst = 0x06;
-constexpr uint8_t kWriteMiddle = 0x07;
 
 class Bench {
  public:
