@@ -169,7 +169,8 @@ std::string yaml_scalar(const std::string& text, bool quoted) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/' ||
            c == '.' || c == '-' || c == '+' || c == '%' || c == ':';
   };
-  const bool plain = !quoted && !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
+  const bool is_null = text == "null" || text == "Null" || text == "NULL";  // YAML 1.2 10.2.1.1
+  const bool plain = !quoted && !is_null && !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
                      text.back() != ':' && std::string_view(":.-+%").find(text[0]) == std::string_view::npos;
   return plain || (!quoted && is_json_number(text)) ? text : nlohmann::json(text).dump();
 }

@@ -174,7 +174,7 @@ TEST(Documents, YamlRoundTrip) {
       "{a: [], b: {}, c: ~, d: '~', e: 'true', f: true, g: ' x ', h: \"two\\nlines\", i: '', j: 'a: b', k: '# no'}",
       "[[1, [2, {a: [3]}]], x]",
       "'word'",
-      "{'': 1, 'a: b': 2, '~': 3, 'true': 4, '- x': 5}",
+      "{'': 1, 'a: b': 2, '~': 3, 'true': 4, '- x': 5, 'NULL': 6}",
       "{t: \"\\t\\u00b5\\u20ac\\x7f\"}",
   };
   for (const std::string& text : texts) {
