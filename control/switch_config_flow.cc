@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/flow_control.h"
 #include "config/units.h"
 #include "control/switch_config_parts.h"
 #include "net/error.h"
@@ -12,12 +13,11 @@ namespace heddle::control {
 namespace {
 
 using config::integer;
+using config::kMaxBuffer;
 using config::List;
 using config::Map;
 using config::one_of;
 using config::Value;
-
-constexpr uint64_t kMaxBuffer = 4'000'000'000;
 
 void read_buffer(const Map& section, SwitchConfig& config);
 // `largest` is the port with the longest frames that the queues must hold.
@@ -144,23 +144,7 @@ void read_queues(const Value& queues, const SwitchConfig& config, const PortConf
   }
 }
 
-flowctl::WredCurve read_curve(const Value& value) {
-  const Map map = value.map({"kmin", "kmax", "pmax"});
-  flowctl::WredCurve curve;
-  curve.min_bytes = map.required("kmin", config::bytes(0, kMaxBuffer));
-  curve.max_bytes = map.required("kmax", config::bytes(curve.min_bytes, kMaxBuffer));
-  curve.max_probability = map.optional("pmax", 1, config::share());
-  return curve;
-}
-
-double read_alpha(const Value& value) {
-  constexpr std::string_view accepted = "a factor from 1/256 to 64 such as 0.125";
-  const std::string& text = value.scalar(accepted);
-  char* end = nullptr;
-  const double alpha = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != '\0' || !(alpha >= 1.0 / 256) || !(alpha <= 64)) value.refuse(accepted);
-  return alpha;
-}
+flowctl::WredCurve read_curve(const Value& value) { return config::read_curve(value.map({"kmin", "kmax", "pmax"})); }
 
 void read_lossless(const Map& map, unsigned traffic_class, bool was_lossless, QueueConfig& queue) {
   if (!was_lossless) {  // HPCC's 1/8, and 3 kB below XOFF
@@ -196,7 +180,7 @@ void read_queue(const Value& value, unsigned traffic_class, bool buffered, const
   queue.reserved = map.optional("reserved", queue.reserved, config::bytes(0, 100'000'000));
   if (map.has("shared") && map.has("alpha")) map.at("alpha").refuse("shared or alpha, not both", "beside shared");
   if (map.has("shared")) queue.shared = dataplane::Threshold::fixed(config::bytes(0, kMaxBuffer)(map.at("shared")));
-  if (map.has("alpha")) queue.shared = dataplane::Threshold::dynamic(read_alpha(map.at("alpha")));
+  if (map.has("alpha")) queue.shared = dataplane::Threshold::dynamic(config::read_alpha(map.at("alpha")));
   if (queue.lossless) {
     read_lossless(map, traffic_class, was_lossless, queue);
   } else {

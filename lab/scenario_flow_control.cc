@@ -1,6 +1,5 @@
 // `fabric.buffer`, `lossless`, `pfc` and `ecn` of a scenario.
-#include <cstdlib>
-
+#include "config/flow_control.h"
 #include "config/units.h"
 #include "lab/scenario_parts.h"
 
@@ -8,10 +7,9 @@ namespace heddle::lab {
 namespace {
 
 using config::integer;
+using config::kMaxBuffer;
 using config::Map;
 using config::Value;
-
-constexpr uint64_t kMaxBuffer = 4'000'000'000;
 
 uint8_t read_class_set(const Value& value) {
   unsigned classes = 0;
@@ -23,15 +21,6 @@ uint8_t read_class_set(const Value& value) {
   return static_cast<uint8_t>(classes);
 }
 
-double read_alpha(const Value& value) {
-  constexpr std::string_view accepted = "a factor from 1/256 to 64 such as 0.125";
-  const std::string& text = value.scalar(accepted);
-  char* end = nullptr;
-  const double alpha = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != '\0' || !(alpha >= 1.0 / 256) || !(alpha <= 64)) value.refuse(accepted);
-  return alpha;
-}
-
 void read_pfc(const Value& value, FlowControlSettings& settings) {
   if (value.is_word("none")) {
     settings.pfc = false;
@@ -39,7 +28,7 @@ void read_pfc(const Value& value, FlowControlSettings& settings) {
   }
   const Map map = value.map({"alpha", "xoff", "xon_offset", "headroom", "quanta"});
   if (map.has("alpha") && map.has("xoff")) map.at("alpha").refuse("alpha or xoff, not both", "beside xoff");
-  if (map.has("alpha")) settings.xoff = dataplane::Threshold::dynamic(read_alpha(map.at("alpha")));
+  if (map.has("alpha")) settings.xoff = dataplane::Threshold::dynamic(config::read_alpha(map.at("alpha")));
   if (map.has("xoff")) settings.xoff = dataplane::Threshold::fixed(config::bytes(0, kMaxBuffer)(map.at("xoff")));
   settings.xon_offset = map.optional("xon_offset", settings.xon_offset, config::bytes(0, kMaxBuffer));
   settings.quanta = map.optional("quanta", settings.quanta, integer<uint16_t>(2, 0xffff));
@@ -52,9 +41,7 @@ void read_pfc(const Value& value, FlowControlSettings& settings) {
 void read_ecn(const Value& value, FlowControlSettings& settings) {
   if (value.is_word("none")) return;
   const Map map = value.map({"kmin", "kmax", "pmax", "classes"});
-  settings.ecn.min_bytes = map.required("kmin", config::bytes(0, kMaxBuffer));
-  settings.ecn.max_bytes = map.required("kmax", config::bytes(settings.ecn.min_bytes, kMaxBuffer));
-  settings.ecn.max_probability = map.optional("pmax", 1, config::share());
+  settings.ecn = config::read_curve(map);
   if (map.has("classes")) settings.ecn_classes = read_class_set(map.at("classes"));
 }
 
