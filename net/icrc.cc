@@ -23,11 +23,6 @@ constexpr std::array<uint32_t, 256> make_table() {
 }
 constexpr auto kTable = make_table();
 
-uint32_t update(uint32_t crc, const uint8_t* data, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) crc = kTable[(crc ^ data[i]) & 0xffU] ^ (crc >> 8U);
-  return crc;
-}
-
 // A zero byte multiplies the register by x^8 in GF(2): a 32×32 bit matrix. n zeros are its n-th power, by squaring.
 using Matrix = std::array<uint32_t, 32>;  // column i: where bit i goes
 
@@ -39,7 +34,14 @@ uint32_t times(const Matrix& matrix, uint32_t vector) {
   return sum;
 }
 
-uint32_t update_zeros(uint32_t crc, size_t zeros) {
+}  // namespace
+
+uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) crc = kTable[(crc ^ data[i]) & 0xffU] ^ (crc >> 8U);
+  return crc;
+}
+
+uint32_t crc32_update_zeros(uint32_t crc, size_t zeros) {
   Matrix power;
   for (unsigned i = 0; i < 32; ++i) {
     const uint32_t unit = 1U << i;
@@ -53,8 +55,6 @@ uint32_t update_zeros(uint32_t crc, size_t zeros) {
   }
   return crc;
 }
-
-}  // namespace
 
 uint32_t icrc(const uint8_t* packet, size_t bytes, size_t zeros) {
   // Fields that change on the way count as ones: IPv4 TOS, TTL and checksum; IPv6 traffic class, flow label and hop
@@ -75,10 +75,10 @@ uint32_t icrc(const uint8_t* packet, size_t bytes, size_t zeros) {
   head[udp + 6] = head[udp + 7] = 0xff;
   head[udp + sizeof(UdpHeader) + 4] = 0xff;
 
-  uint32_t crc = update(0xffffffff, lrh.data(), lrh.size());
-  crc = update(crc, head.data(), masked);
-  crc = update(crc, packet + masked, bytes - masked);
-  return ~update_zeros(crc, zeros);
+  uint32_t crc = crc32_update(kCrc32Seed, lrh.data(), lrh.size());
+  crc = crc32_update(crc, head.data(), masked);
+  crc = crc32_update(crc, packet + masked, bytes - masked);
+  return ~crc32_update_zeros(crc, zeros);
 }
 
 }  // namespace heddle::net

@@ -11,4 +11,9 @@ namespace heddle::net {
 // excluded); `zeros` bytes of zero payload follow that are not at hand. Needs at least IP, UDP and BTH.
 uint32_t icrc(const uint8_t* packet, size_t bytes, size_t zeros);
 
+// The CRC-32 of IEEE 802.3 (reflected), step by step: begins with the seed, ends with a complement.
+inline constexpr uint32_t kCrc32Seed = 0xffffffff;
+uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes);
+uint32_t crc32_update_zeros(uint32_t crc, size_t zeros);
+
 }  // namespace heddle::net

@@ -1,0 +1,155 @@
+// The credits of one port, for both directions of its link and all its virtual lanes, and when it must send
+// flow-control packets.
+//
+// At once, if a lane's buffer has become freer and its peer might otherwise run out: that is, as soon as what the peer
+// may still send is less than the link carries in a round trip. And on every tick of a period that the owner keeps,
+// which heals what lost packets have left wrong. The standard repeats for ever; here a lane goes quiet after kRepeats
+// ticks in which it carried nothing, so that an idle fabric has nothing to do.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "flowctl/credit.h"
+#include "net/packet.h"
+#include "net/rate.h"
+#include "net/time.h"
+
+namespace heddle::flowctl {
+
+struct CreditSettings {
+  CreditFormat format;
+  uint64_t buffer = 128 * 1024;  // bytes behind every port, for each data lane
+  unsigned lanes = 1;            // data lanes in use, from VL 0 on, 1–8
+  // Flow-control packets of a lane are at most that far apart while it is in use; 0 = 65,536 symbol times of a 4x link
+  // (IBTA 7.9.4.1: 262,144 bytes)
+  Duration period = 0;
+};
+
+// A link whose ends keep credits.
+struct CreditLink {
+  Rate rate;
+  Duration delay = 0;
+  uint32_t packet = 0;  // the longest, in bytes
+  int overhead = 0;
+};
+
+class LinkCredits {
+ public:
+  static constexpr unsigned kMaxLanes = kTrafficClasses;
+  static constexpr uint8_t kRepeats = 16;
+
+  // At the start both ends know each other's buffers, as after the initialisation of the link.
+  void configure(const CreditSettings& settings, const CreditLink& link) {
+    format_ = settings.format;
+    const auto capacity = static_cast<uint32_t>(settings.buffer / format_.block);
+    // The packet under way in each direction, and the one that waits, beside what the wire holds.
+    const uint64_t loop = link.rate.bytes_in(2 * link.delay) + 4 * static_cast<uint64_t>(link.packet + link.overhead);
+    low_water_ = std::min(format_.window(), format_.blocks_of(loop));
+    lanes_ = settings.lanes;
+    for (unsigned vl = 0; vl < lanes_; ++vl) {
+      tx_[vl].configure(format_);
+      rx_[vl].configure(format_, capacity);
+      tx_[vl].allow(rx_[vl].tell());
+    }
+  }
+  uint32_t blocks_of(uint32_t bytes) const {
+    return format_.block == 64 ? (bytes + 63U) / 64U : format_.blocks_of(bytes);
+  }
+
+  // --- sending
+  bool may_send(unsigned vl, uint32_t blocks) const { return tx_[vl].may_send(blocks); }
+  void sent(unsigned vl, uint32_t blocks) {
+    tx_[vl].sent(blocks);
+    touch(vl);
+  }
+  // Blocks by which the peer's room is short of what keeps the link busy: how congested it is there.
+  uint32_t shortfall(unsigned vl) const {
+    const uint32_t available = tx_[vl].available();
+    return available < low_water_ ? low_water_ - available : 0;
+  }
+
+  // --- receiving
+  // False if a promise was broken.
+  bool received(unsigned vl, uint32_t blocks) {
+    const bool kept = rx_[vl].receive(blocks);
+    touch(vl);
+    consider(vl);
+    return kept;
+  }
+  void released(unsigned vl, uint32_t blocks) {
+    rx_[vl].release(blocks);
+    consider(vl);
+  }
+
+  // --- flow-control packets
+  // Bit = lane that has one to send.
+  uint8_t due() const { return due_; }
+  CreditMessage take() {
+    const auto vl = static_cast<unsigned>(__builtin_ctz(due_));
+    due_ &= static_cast<uint8_t>(due_ - 1U);
+    return {static_cast<uint8_t>(vl), tx_[vl].fctbs(), rx_[vl].tell()};
+  }
+  // One has come; its lane is in use.
+  void heard(const CreditMessage& message) {
+    tx_[message.vl].allow(message.fccl);
+    rx_[message.vl].resync(message.fctbs);
+    consider(message.vl);
+  }
+  bool knows(unsigned vl) const { return vl < lanes_; }
+  // The period is over. True if it is to be kept up.
+  bool tick() {
+    due_ |= restless_;
+    for (unsigned vl = 0; vl < lanes_; ++vl) {
+      if (((restless_ >> vl) & 1U) == 0 || --repeats_[vl] != 0) continue;
+      restless_ &= static_cast<uint8_t>(~(1U << vl));
+    }
+    return restless_ != 0;
+  }
+  // Whether the owner must keep the period.
+  bool is_restless() const { return restless_ != 0; }
+
+  // The link has come up: its ends know nothing of each other.
+  void restart() {
+    for (unsigned vl = 0; vl < lanes_; ++vl) {
+      tx_[vl].reset();
+      rx_[vl].reset();
+      due_ |= static_cast<uint8_t>(1U << vl);
+      touch(vl);
+    }
+  }
+
+  const CreditFormat& format() const { return format_; }
+  unsigned lanes() const { return lanes_; }
+  uint64_t held_bytes(unsigned vl) const { return uint64_t{rx_[vl].held()} * format_.block; }
+  uint64_t peak_bytes(unsigned vl) const { return uint64_t{rx_[vl].peak()} * format_.block; }
+  uint64_t capacity_bytes(unsigned vl) const { return uint64_t{rx_[vl].capacity()} * format_.block; }
+
+ private:
+  void touch(unsigned vl) {
+    repeats_[vl] = kRepeats;
+    restless_ |= static_cast<uint8_t>(1U << vl);
+  }
+  void consider(unsigned vl) {
+    const CreditReceiver& rx = rx_[vl];
+    if (rx.outstanding() < low_water_ && rx.limit() != rx.told()) due_ |= static_cast<uint8_t>(1U << vl);
+  }
+
+  uint8_t due_ = 0;
+  uint8_t restless_ = 0;  // lanes whose counters the peer must hear again
+  unsigned lanes_ = 1;
+  uint32_t low_water_ = 0;
+  CreditFormat format_;
+  std::array<CreditSender, kMaxLanes> tx_;
+  std::array<CreditReceiver, kMaxLanes> rx_;
+  std::array<uint8_t, kMaxLanes> repeats_{};
+};
+
+// How long the period of a node is whose fastest link has that rate.
+inline Duration credit_period(const CreditSettings& settings, Rate fastest) {
+  constexpr uint64_t kSymbolsOf4x = 4 * 65'536;
+  return settings.period != 0 ? settings.period : std::max<Duration>(1, fastest.time_for(kSymbolsOf4x));
+}
+
+}  // namespace heddle::flowctl
