@@ -60,12 +60,19 @@ void Worker::run() {
     const Time now = clock_.now();
     unsigned work = 0;
     if (state == RunState::kRunning) {
-      for (const OwnedPort& port : settings_.owned) work += receive(port, now);
+      unsigned waiting = 0;
+      for (const OwnedPort& port : settings_.owned) {
+        waiting += receive(port, now);
+        if (waiting < kBurst) continue;
+        work += waiting + transmit_all(now);  // while the burst is in the nearest cache
+        waiting = 0;
+      }
+      work += waiting;
     }
     work += take_inbox(now);
     pipeline_.settle_buffer(now);
     if (pipeline_.needs_attention(now)) pipeline_.attend(now);
-    for (size_t i = 0; i < settings_.owned.size(); ++i) work += transmit(settings_.owned[i], outboxes_[i], now);
+    work += transmit_all(now);
     if (!settings_.inbox.empty()) publish_drain_times(now);
     rte_rcu_qsbr_quiescent(control_.readers, settings_.index);
 
@@ -109,6 +116,12 @@ unsigned Worker::take_inbox(Time now) {
     taken += n;
   }
   return taken;
+}
+
+unsigned Worker::transmit_all(Time now) {
+  unsigned sent = 0;
+  for (size_t i = 0; i < settings_.owned.size(); ++i) sent += transmit(settings_.owned[i], outboxes_[i], now);
+  return sent;
 }
 
 // Sends until the queues are empty or gated, or the device takes no more. A round may bring one port the packets of all

@@ -100,6 +100,7 @@ class Worker {
   unsigned receive(const OwnedPort& port, Time now);
   unsigned take_inbox(Time now);
   unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
+  unsigned transmit_all(Time now);
   void give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now);
   void publish_views(Time now);
   void publish_group(PortId port, unsigned traffic_class, Time now);
