@@ -35,8 +35,8 @@ class alignas(64) EgressQueue {
   uint64_t limit_bytes() const { return limit_bytes_; }
 
   // False if the packet does not fit; the caller keeps it.
-  bool push(Packet* packet, uint32_t frame_bytes) {
-    const uint64_t bytes = bytes_ + frame_bytes;
+  bool push(Packet* packet) {
+    const uint64_t bytes = bytes_ + packet->pkt_len;
     if (bytes > limit_bytes_) [[unlikely]]
       return false;
     if (packets() >= room_) [[unlikely]] {
@@ -72,7 +72,7 @@ class alignas(64) EgressQueue {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < n; ++i) {
       Packet* packet = slots[(first + i) & mask];
-      bytes += meta_of(packet).frame_bytes;
+      bytes += packet->pkt_len;
       each(packet, bytes_ - bytes);
       out[i] = packet;
     }

@@ -38,12 +38,12 @@ class EgressScheduler {
   // Allocates every queue's slots for `packets`, so that nothing is allocated later.
   void reserve(uint32_t packets);
 
-  // False if the class's queue is full; the caller keeps the packet. Its frame_bytes is set.
-  bool enqueue(Packet* packet) {
-    const PacketMeta& meta = meta_of(packet);
-    if (!queues_[meta.traffic_class].push(packet, meta.frame_bytes)) return false;
-    backlog_ |= static_cast<uint8_t>(1U << meta.traffic_class);
-    enqueued_bytes_ += meta.frame_bytes;
+  // False if the class's queue is full; the caller keeps the packet.
+  bool enqueue(Packet* packet) { return enqueue(packet, meta_of(packet).traffic_class); }
+  bool enqueue(Packet* packet, unsigned traffic_class) {
+    if (!queues_[traffic_class].push(packet)) return false;
+    backlog_ |= static_cast<uint8_t>(1U << traffic_class);
+    enqueued_bytes_ += packet->pkt_len;
     return true;
   }
 
@@ -156,7 +156,7 @@ unsigned EgressScheduler::take_paced(EgressQueue& queue, Packet** out, unsigned 
   unsigned n = 0;
   do {
     queue.pop(out + n, 1, each);
-    const int64_t wire_bytes = int64_t{meta_of(out[n++]).frame_bytes} + overhead_;
+    const int64_t wire_bytes = int64_t{out[n++]->pkt_len} + overhead_;
     wire_free_at_ += rate_.time_for(static_cast<uint64_t>(wire_bytes));
   } while (n < most && !queue.empty() && !before(now, wire_free_at_));
   return n;

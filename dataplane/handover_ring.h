@@ -17,7 +17,10 @@ class HandoverRing {
   // Room for `packets`, rounded up to a power of two.
   explicit HandoverRing(uint32_t packets);
 
-  bool push(Packet* packet) { return rte_ring_sp_enqueue(ring_, packet) == 0; }
+  // Takes as many as there is room for, the first ones; returns how many.
+  unsigned push(Packet* const* packets, unsigned count) {
+    return rte_ring_sp_enqueue_burst(ring_, reinterpret_cast<void* const*>(packets), count, nullptr);
+  }
   unsigned pop(Packet** packets, unsigned room) {
     return rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(packets), room, nullptr);
   }
@@ -35,7 +38,7 @@ class HandoverOut : public Handover {
   HandoverOut(std::vector<unsigned> owner_of_port, std::vector<HandoverRing*> rings)
       : owner_of_port_(std::move(owner_of_port)), rings_(std::move(rings)) {}
 
-  bool offer(Packet* packet) override { return rings_[owner_of_port_[meta_of(packet).out_port]]->push(packet); }
+  unsigned offer(Packet** packets, unsigned count) override;
 
  private:
   std::vector<unsigned> owner_of_port_;

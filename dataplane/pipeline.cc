@@ -139,59 +139,94 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
   }
 }
 
-// `kCareful`: with a buffer, early drops or PFC. Without, nothing of it costs an instruction.
+// Run by run of packets that have one route; a burst is often one. `kCareful`: with a buffer, early drops or PFC.
+// Without, nothing of it costs an instruction.
 template <bool kCareful>
 void Pipeline::forward_as(Packet* const* packets, unsigned count, Time now) {
-  Towards to;
-  for (unsigned i = 0; i < count; ++i) {
-    Packet* packet = packets[i];
-    if (!choose_as<kCareful>(packet, to, now)) continue;
-    const PacketMeta& meta = meta_of(packet);
-    if (kCareful && resequence_[meta.out_port] != 0 && meta.kind == PacketKind::kRoce) {
-      resequence(packet, now);
-      continue;
+  for (unsigned i = 0; i < count;) {
+    const uint32_t route = meta_of(packets[i]).route;
+    unsigned end = i + 1;
+    while (end < count && meta_of(packets[end]).route == route) ++end;
+    const Towards to = towards(route);
+    if (to.state != nullptr && to.group.is_hashed()) [[likely]] {
+      forward_run<kCareful, true>(packets + i, end - i, to, now);
+    } else {
+      forward_run<kCareful, false>(packets + i, end - i, to, now);
     }
-    const DropReason refused = kCareful ? admit_carefully(packet, meta.out_port, meta.frame_bytes)
-                                        : enqueue(packet, meta.out_port, meta.frame_bytes);
-    if (refused != DropReason::kNone) [[unlikely]]
-      drop(meta.out_port, packet, refused);
+    i = end;
   }
+  if (crossing_count_ != 0) send_across();
   if (kCareful && buffer_.has_changed()) [[unlikely]]
     follow_buffer(now);
   flush_drops();
 }
 
-// False: the packet went no further.
-template <bool kCareful>
-inline bool Pipeline::choose_as(Packet* packet, Towards& to, Time now) {
-  PacketMeta& meta = meta_of(packet);
-  if (meta.route != to.route) to = towards(meta.route);
-  const lb::NextHop* next = choose_path(to, packet, now);
-  if (next == nullptr) [[unlikely]] {
-    if (kCareful && meta.l3 == L3::kNone) {
-      receive_control(packet, now);
+template <bool kCareful, bool kHashed>
+inline void Pipeline::forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now) {
+  const lb::GroupView group = to.group;
+  for (unsigned i = 0; i < count; ++i) {
+    Packet* packet = packets[i];
+    const lb::NextHop* next = nullptr;
+    if constexpr (kHashed) {
+      const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});
+      if (pick != lb::PathSelector::kNone) [[likely]]
+        next = group.members + pick;
     } else {
-      drop(meta.in_port, packet, to.state == nullptr ? DropReason::kNoRoute : DropReason::kNoLiveNextHop);
+      next = choose_path(to, packet, now);
     }
-    return false;
+    if (next == nullptr) [[unlikely]] {
+      keep_here<kCareful>(packet, to, now);
+      continue;
+    }
+    take_path(packet, *next);
+    admit_as<kCareful>(packet, now);
   }
-  meta.rewrite = next->rewrite;
-  meta.out_port = next->port;
-  meta.frame_bytes = packet->pkt_len - meta.l3_offset + ethernet_bytes(next->rewrite);
-  counters_.paths[next->counter].add(meta.frame_bytes);
-  return true;
+}
+
+inline void Pipeline::take_path(Packet* packet, const lb::NextHop& next) {
+  meta_of(packet).out_port = next.port;
+  rewrite(packet, next.rewrite);
+  counters_.paths[next.counter].add(packet->pkt_len);
+}
+
+template <bool kCareful>
+inline void Pipeline::admit_as(Packet* packet, Time now) {
+  const PacketMeta& meta = meta_of(packet);
+  if (kCareful && resequence_[meta.out_port] != 0 && meta.kind == PacketKind::kRoce) {
+    resequence(packet, now);
+    return;
+  }
+  const DropReason refused = kCareful ? admit_carefully(packet, meta.out_port) : enqueue(packet, meta.out_port);
+  if (refused != DropReason::kNone) [[unlikely]]
+    drop(meta.out_port, packet, refused);
+}
+
+// A packet that has no path: one for us, or one to drop.
+template <bool kCareful>
+void Pipeline::keep_here(Packet* packet, const Towards& to, Time now) {
+  const PacketMeta& meta = meta_of(packet);
+  if (kCareful && meta.l3 == L3::kNone) {
+    receive_control(packet, now);
+  } else {
+    drop(meta.in_port, packet, to.state == nullptr ? DropReason::kNoRoute : DropReason::kNoLiveNextHop);
+  }
 }
 
 bool Pipeline::choose(Packet* packet, Time now) {
-  Towards to;
-  const bool chosen = choose_as<false>(packet, to, now);
+  const Towards to = towards(meta_of(packet).route);
+  const lb::NextHop* next = choose_path(to, packet, now);
+  if (next != nullptr) [[likely]] {
+    take_path(packet, *next);
+    return true;
+  }
+  keep_here<false>(packet, to, now);
   flush_drops();
-  return chosen;
+  return false;
 }
 
 bool Pipeline::admit(Packet* packet, Time /*now*/) {
   const PacketMeta& meta = meta_of(packet);
-  const DropReason refused = enqueue(packet, meta.out_port, meta.frame_bytes);
+  const DropReason refused = enqueue(packet, meta.out_port);
   if (refused == DropReason::kNone) [[likely]]
     return true;
   drop(meta.out_port, packet, refused);
@@ -207,7 +242,7 @@ void Pipeline::prefetch_members(const Packet* packet) const {
 }
 
 inline Pipeline::Towards Pipeline::towards(RouteId route) {
-  Towards to{.route = route};
+  Towards to;
   if (const lb::NextHopGroup* group = tables_->group_for(route); group != nullptr) {
     to.group = *group;
     to.state = &group_states_[tables_->index_of(group)];
@@ -260,20 +295,34 @@ inline Duration Pipeline::Ports::drain_time(PortId port) const {
   return pipeline.egress_[port].drain_time(now);
 }
 
-inline DropReason Pipeline::enqueue(Packet* packet, PortId out, uint32_t frame_bytes) {
-  if (frame_bytes > max_frame_[out]) [[unlikely]]
-    return hand_over(packet, out, frame_bytes);
+inline DropReason Pipeline::enqueue(Packet* packet, PortId out) {
+  if (packet->pkt_len > max_frame_[out]) [[unlikely]]
+    return hand_over(packet, out);
   return egress_[out].enqueue(packet) ? DropReason::kNone : DropReason::kQueueFull;
 }
 
 // The port is another lcore's, or the frame is too long for it.
-DropReason Pipeline::hand_over(Packet* packet, PortId out, uint32_t frame_bytes) {
-  if (frame_bytes > max_frame_there_[out]) return DropReason::kFrameTooLong;
-  return handover_->offer(packet) ? DropReason::kNone : DropReason::kHandoverFull;
+DropReason Pipeline::hand_over(Packet* packet, PortId out) {
+  if (packet->pkt_len > max_frame_there_[out]) return DropReason::kFrameTooLong;
+  crossing_[crossing_count_++] = packet;
+  return DropReason::kNone;
 }
 
-inline DropReason Pipeline::admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes) {
+// Once per burst: every write to a ring's ends takes a cache line from the lcore that reads them.
+void Pipeline::send_across() {
+  const unsigned refused = handover_->offer(crossing_.data(), crossing_count_);
+  crossing_count_ = 0;
+  for (unsigned i = 0; i < refused; ++i) {
+    Packet* packet = crossing_[i];
+    const PacketMeta& meta = meta_of(packet);
+    if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, packet->pkt_len);
+    drop(meta.out_port, packet, count_refusal(packet, DropReason::kHandoverFull));
+  }
+}
+
+inline DropReason Pipeline::admit_carefully(Packet* packet, PortId out) {
   const PacketMeta& meta = meta_of(packet);
+  const uint32_t frame_bytes = packet->pkt_len;
   const bool ours = frame_bytes <= max_frame_[out];
   if (ours) {
     const DropReason reason = refusal_of_queue(packet, out, frame_bytes);
@@ -289,7 +338,7 @@ inline DropReason Pipeline::admit_carefully(Packet* packet, PortId out, uint32_t
   if (ours) {
     if (!egress_[out].enqueue(packet)) reason = DropReason::kQueueFull;
   } else {
-    reason = hand_over(packet, out, frame_bytes);
+    reason = hand_over(packet, out);
   }
   if (reason == DropReason::kNone) [[likely]]
     return reason;
@@ -336,13 +385,13 @@ void Pipeline::accept_handover(Packet* packet, Time now) {
 void Pipeline::accept_in_turn(Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
   const PortId out = meta.out_port;
-  DropReason reason = careful_ ? refusal_of_queue(packet, out, meta.frame_bytes) : DropReason::kNone;
+  DropReason reason = careful_ ? refusal_of_queue(packet, out, packet->pkt_len) : DropReason::kNone;
   if (reason == DropReason::kNone) {
     if (egress_[out].enqueue(packet)) [[likely]]
       return;
     reason = DropReason::kQueueFull;
   }
-  if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
+  if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, packet->pkt_len);
   drop(out, packet, count_refusal(packet, reason));
 }
 
@@ -356,7 +405,7 @@ void Pipeline::admit_in_turn(Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
   const PortId out = meta.out_port;
   awaken(out);
-  const DropReason refused = admit_carefully(packet, out, meta.frame_bytes);
+  const DropReason refused = admit_carefully(packet, out);
   if (refused != DropReason::kNone) [[unlikely]]
     drop(out, packet, refused);
 }
@@ -379,13 +428,12 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
     n = port.schedule(packets, room, now, [this, &control](Packet* packet, uint64_t left) {
       if (left > control.mark_above[meta_of(packet).traffic_class]) [[unlikely]]
         mark(packet, left);
-      rewrite(packet);
     });
     if (buffered_) buffer_.release(packets, n);
     if (buffer_.has_changed()) [[unlikely]]
       follow_buffer(now);
   } else {
-    n = port.schedule(packets, room, now, [](Packet* packet, uint64_t /*left*/) { rewrite(packet); });
+    n = port.schedule(packets, room, now);
   }
   if (n == 0) return controls;
   counters_.ports[out].tx_packets.add(n);
@@ -432,7 +480,7 @@ void Pipeline::flush(PortId out, DropReason reason, Time now) {
   while (const unsigned n = port.schedule(packets, kBurst, 0)) {
     for (unsigned i = 0; i < n; ++i) {
       const PacketMeta& meta = meta_of(packets[i]);
-      if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, meta.frame_bytes);
+      if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, packets[i]->pkt_len);
       drop(out, packets[i], reason);
     }
     flush_drops();

@@ -2,8 +2,9 @@
 // switch or the lab.
 //
 //   ingress:  accept → parse → classify → route      depends on the packet alone: may run ahead, on any burst
-//   forward:  select path → admit → [egress queue]   depends on time and queues: in order, at the packet's own time
-//   egress:   schedule → mark → rewrite               what may leave a port at `now`
+//   forward:  select path → rewrite → admit → [egress queue]   depends on time and queues: in order, at the packet's
+//                                                              own time
+//   egress:   schedule → mark                        what may leave a port at `now`
 //
 // Pause frames that arrive pass `ingress` and take effect in `forward`; those we send come out of `egress` first.
 // `attend` is for what happens because time passes: pauses that end, pauses that must be repeated.
@@ -50,8 +51,9 @@ struct PortSettings {
 class Handover {
  public:
   virtual ~Handover() = default;
-  // Takes `packet` (out_port and class are set) or refuses it.
-  virtual bool offer(Packet* packet) = 0;
+  // Takes packets (out_port and class are set), in order, or refuses some: those come to the front of `packets`.
+  // Returns how many it refused.
+  virtual unsigned offer(Packet** packets, unsigned count) = 0;
 };
 
 class Pipeline {
@@ -85,7 +87,7 @@ class Pipeline {
   // returns how many.
   unsigned ingress(PortId in, Packet** packets, unsigned count, Time now);
 
-  // Path choice and admission of survivors of `ingress`, in order.
+  // Path choice and admission of survivors of `ingress`, in order; `count` ≤ kBurst.
   void forward(Packet* const* packets, unsigned count, Time now);
   // The two halves for one packet, for a runner that brings the chosen port up to date in between; only without buffer,
   // early drops and PFC (`is_simple`). False: dropped.
@@ -103,7 +105,7 @@ class Pipeline {
   // Puts a packet that another lcore has routed into this pipeline's egress queue.
   void accept_handover(Packet* packet, Time now);
 
-  // Takes up to `room` frames that may start on port `out`'s wire at `now`, rewritten and ready to send. Counts them as
+  // Takes up to `room` frames that may start on port `out`'s wire at `now`, ready to send. Counts them as
   // sent; frames the device refuses come back through `count_unsent`.
   unsigned egress(PortId out, Packet** packets, unsigned room, Time now);
   void count_unsent(PortId out, Packet* const* packets, unsigned count, DropReason reason);
@@ -156,9 +158,8 @@ class Pipeline {
 
  private:
   DropReason examine(PortId in, Packet* packet) const;
-  // Where packets of one route go; neighbours in a burst often share it.
+  // Where packets of one route go.
   struct Towards {
-    RouteId route = ~RouteId{0};  // of no packet
     lb::GroupView group;
     lb::GroupState* state = nullptr;  // null: no such group
   };
@@ -172,14 +173,20 @@ class Pipeline {
   Towards towards(RouteId route);
   template <bool kCareful>
   void forward_as(Packet* const* packets, unsigned count, Time now);
+  template <bool kCareful, bool kHashed>
+  void forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now);
   template <bool kCareful>
-  bool choose_as(Packet* packet, Towards& to, Time now);
-  DropReason enqueue(Packet* packet, PortId out, uint32_t frame_bytes);
+  void admit_as(Packet* packet, Time now);
+  void take_path(Packet* packet, const lb::NextHop& next);
+  template <bool kCareful>
+  void keep_here(Packet* packet, const Towards& to, Time now);
+  DropReason enqueue(Packet* packet, PortId out);
   const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);
   static lb::Scheduler scheduler_for(const Packet* packet, const lb::GroupView& group);
   void prepare_choices(Packet* const* packets, unsigned count, Time now);
-  DropReason hand_over(Packet* packet, PortId out, uint32_t frame_bytes);
-  DropReason admit_carefully(Packet* packet, PortId out, uint32_t frame_bytes);
+  DropReason hand_over(Packet* packet, PortId out);
+  void send_across();
+  DropReason admit_carefully(Packet* packet, PortId out);
   DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);
   void resequence(Packet* packet, Time now);
   void admit_in_turn(Packet* packet);
@@ -243,8 +250,10 @@ class Pipeline {
   std::vector<PortId> awakened_;
   std::vector<bool> is_awakened_;
 
-  std::array<Packet*, kBurst> dead_{};  // dropped in this burst, handed over together
+  std::array<Packet*, kBurst> dead_{};  // dropped in this burst, given back together
   unsigned dead_count_ = 0;
+  std::array<Packet*, kBurst> crossing_{};  // to other lcores' ports in this burst, handed over together
+  unsigned crossing_count_ = 0;
 };
 
 }  // namespace heddle::dataplane

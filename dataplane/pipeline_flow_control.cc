@@ -113,7 +113,6 @@ unsigned Pipeline::send_control(PortId out, Packet** packets, unsigned room, Tim
   PacketMeta& meta = meta_of(packet);
   static_cast<HeaderFacts&>(meta) = {};
   meta.out_port = out;
-  meta.frame_bytes = flowctl::kPfcFrameBytes;
   egress_[out].take_wire(flowctl::kPfcFrameBytes, now);
   telemetry::FlowControlCounters& counters = counters_.flow_control[out];
   counters.tx_frames.add(1);

@@ -2,15 +2,16 @@
 
 namespace heddle::dataplane {
 
-void rewrite_any(Packet* packet) {
+void rewrite_any(Packet* packet, const EthernetRewrite& next) {
   PacketMeta& meta = meta_of(packet);
-  const auto header_bytes = static_cast<int>(ethernet_bytes(meta.rewrite));
+  const auto header_bytes = static_cast<int>(ethernet_bytes(next));
   const int shift = static_cast<int>(meta.l3_offset) - header_bytes;  // < 0: the header grows into the headroom
   packet->data_off = static_cast<uint16_t>(packet->data_off + shift);
   packet->data_len = static_cast<uint16_t>(packet->data_len - shift);
   packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) - shift);
   packet->ol_flags &= ~static_cast<uint64_t>(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
   meta.l3_offset = static_cast<uint16_t>(header_bytes);
+  if (meta.l4_offset != 0) meta.l4_offset = static_cast<uint16_t>(meta.l4_offset - shift);
 
   uint8_t* frame = frame_of(packet);
   uint8_t* ip = frame + header_bytes;
@@ -21,12 +22,12 @@ void rewrite_any(Packet* packet) {
     ip[7]--;  // hop limit
   }
   auto* ethernet = net::header_at<net::EthernetHeader>(frame, 0);
-  ethernet->destination = meta.rewrite.destination;
-  ethernet->source = meta.rewrite.source;
+  ethernet->destination = next.destination;
+  ethernet->source = next.source;
   ethernet->ether_type = is_ipv4 ? net::kTypeIpv4 : net::kTypeIpv6;
-  if (meta.rewrite.vlan_id == 0) return;
+  if (next.vlan_id == 0) return;
   auto* tag = net::header_at<net::VlanTag>(frame, sizeof(net::EthernetHeader));
-  tag->tci = static_cast<uint16_t>((meta.traffic_class << 13U) | meta.rewrite.vlan_id);
+  tag->tci = static_cast<uint16_t>((meta.traffic_class << 13U) | next.vlan_id);
   tag->ether_type = ethernet->ether_type;
   ethernet->ether_type = net::kTypeVlan;
 }

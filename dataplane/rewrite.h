@@ -1,7 +1,8 @@
-// Stage 8: what a router changes in a frame: Ethernet addresses and tag, TTL, checksum. All of it lies outside the RoCE
+// Stage 5: what a router changes in a frame: Ethernet addresses and tag, TTL, checksum. All of it lies outside the RoCE
 // ICRC (IBTA A17.9.2: TOS, TTL and the IPv4 checksum count as ones), so the ICRC stays valid.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 
 #include "net/packet.h"
@@ -24,18 +25,25 @@ inline void decrement_ttl(uint8_t* ip) {
 
 // IPv6, or a tag comes or goes: the new Ethernet header ends where the IP header begins, old tags vanish, the next
 // hop's tag comes with the class as PCP. The mbuf keeps at least 4 bytes of headroom for that tag.
-void rewrite_any(Packet* packet);
+void rewrite_any(Packet* packet, const EthernetRewrite& next);
 
-// Turns the frame into the one that leaves.
-inline void rewrite(Packet* packet) {
-  const PacketMeta& meta = meta_of(packet);
-  // A tag that the driver took out of the frame lives on in the mbuf, and a ring hands that to the next switch.
-  const bool untagged = meta.l3_offset == sizeof(net::EthernetHeader) && meta.vlan_tci == 0;
-  if (!untagged || meta.l3 != L3::kIpv4 || meta.rewrite.vlan_id != 0) [[unlikely]]
-    return rewrite_any(packet);
+// Whether a packet is IPv4 without a tag. A tag that the driver took out of the frame lives on in the mbuf, and a ring
+// hands that to the next switch.
+inline bool is_untagged_ipv4(const HeaderFacts& facts) {
+  static_assert(offsetof(HeaderFacts, l3_offset) == 0 && offsetof(HeaderFacts, vlan_tci) == 4 &&
+                offsetof(HeaderFacts, l3) == 6);
+  constexpr uint64_t kFields = 0x00ff'ffff'0000'ffff;  // l3, vlan_tci, l3_offset: one comparison for the three
+  constexpr uint64_t kWanted = uint64_t{static_cast<uint8_t>(L3::kIpv4)} << 48U | sizeof(net::EthernetHeader);
+  return (net::load<uint64_t>(reinterpret_cast<const uint8_t*>(&facts)) & kFields) == kWanted;
+}
+
+// Turns the frame into the one that leaves, but for what its queue will say of it (ECN).
+inline void rewrite(Packet* packet, const EthernetRewrite& next) {
+  if (!is_untagged_ipv4(meta_of(packet)) || next.vlan_id != 0) [[unlikely]]
+    return rewrite_any(packet, next);
   uint8_t* frame = frame_of(packet);
   decrement_ttl(frame + sizeof(net::EthernetHeader));
-  std::memcpy(frame, &meta.rewrite, 2 * sizeof(net::Mac));  // destination, source
+  std::memcpy(frame, &next, 2 * sizeof(net::Mac));  // destination, source
 }
 
 }  // namespace heddle::dataplane

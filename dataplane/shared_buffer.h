@@ -212,7 +212,7 @@ inline void SharedBuffer::release(Packet* const* packets, unsigned count) {
   for (unsigned i = 0; i < count;) {
     const PacketMeta& first = meta_of(packets[i]);
     int64_t size = 0;
-    do size += charge_of(meta_of(packets[i++]).frame_bytes);
+    do size += charge_of(packets[i++]->pkt_len);
     while (i < count && meta_of(packets[i]).in_port == first.in_port &&
            meta_of(packets[i]).traffic_class == first.traffic_class);
     release_charge(first.in_port, first.traffic_class, size);

@@ -140,11 +140,11 @@ size_t LabSwitch::choose_paths(size_t from, const Window& window) {
   return i;
 }
 
-// What leaves in the window has waited since windows ago: its three cache lines are cold.
+// What leaves in the window has waited since windows ago: its cache lines are cold.
 void LabSwitch::prefetch_departing(PortId port) const {
   const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
   for (uint32_t behind = 0; behind < 3; ++behind) {
-    if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet(packet);
+    if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet_to_send(packet);
   }
 }
 

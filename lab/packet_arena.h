@@ -66,12 +66,17 @@ class PacketArena {
   std::vector<std::unique_ptr<std::byte[], Freed>> slabs_;
 };
 
-// Asks for the three cache lines of a packet that the packet path reads.
-inline void prefetch_packet(const Packet* packet) {
+// Asks for the two cache lines of a packet that sending it takes.
+inline void prefetch_packet_to_send(const Packet* packet) {
   const auto* at = reinterpret_cast<const std::byte*>(packet);
   rte_prefetch0(at);
   rte_prefetch0(at + sizeof(Packet));
-  rte_prefetch0(at + sizeof(Packet) + kPrivateBytes);
+}
+
+// Asks for the three that the packet path reads.
+inline void prefetch_packet(const Packet* packet) {
+  prefetch_packet_to_send(packet);
+  rte_prefetch0(reinterpret_cast<const std::byte*>(packet) + sizeof(Packet) + kPrivateBytes);
 }
 
 }  // namespace heddle::lab

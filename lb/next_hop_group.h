@@ -74,6 +74,9 @@ struct GroupView {
         scheduler(group.scheduler),
         overrides(group.overrides.get()),
         table(group.table.get()) {}
+
+  // Whether every packet's hash alone says its member, if that is alive.
+  bool is_hashed() const { return scheduler.choice == Choice::kHash && overrides == nullptr && size > 1; }
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -52,6 +52,10 @@ class PathSelector {
   template <typename Ports>
   unsigned select(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
 
+  // The same for a group that chooses by the flow's hash and has two members or more.
+  template <typename Ports>
+  static unsigned select_by_hash(const GroupView& group, uint32_t flow_hash, const Ports& ports);
+
   // Before a burst of `select`: the flow's entry is on its way from memory.
   void prefetch(uint32_t flow_hash) const {
     if (flowlets_) flowlets_->prefetch(flow_hash);
@@ -75,8 +79,9 @@ class PathSelector {
   Duration load_of(const NextHop& member, const Ports& ports) const {
     return quality_.load(member.port, ports.drain_time(member.port));
   }
+  // Takes copies, so that a loop over packets may keep its own in registers.
   template <typename Ports>
-  static unsigned live_member(const GroupView& group, uint32_t hash, const Ports& ports);
+  [[gnu::noinline]] static unsigned live_member(GroupView group, uint32_t hash, Ports ports);
   unsigned next_in_turn(GroupState& state, unsigned members);
   uint32_t draw() { return static_cast<uint32_t>(random_.next() >> 32U); }
 
@@ -109,6 +114,11 @@ inline unsigned PathSelector::select(const GroupView& group, GroupState& state, 
                                      const Ports& ports) {
   if (group.size <= 1) return group.size == 1 && ports.is_up(group.members[0].port) ? 0 : kNone;
   if (group.scheduler.choice != Choice::kHash) return select_other(group, state, flow_hash, now, ports);
+  return select_by_hash(group, flow_hash, ports);
+}
+
+template <typename Ports>
+inline unsigned PathSelector::select_by_hash(const GroupView& group, uint32_t flow_hash, const Ports& ports) {
   const unsigned pick = scale_hash(flow_hash, group.size);
   if (ports.is_up(group.members[pick].port)) [[likely]]
     return pick;
@@ -224,7 +234,7 @@ unsigned PathSelector::best_of_all(const GroupView& group, bool by_band, const P
 // weight decides (Thaler and Ravishankar 1998). Both spread evenly over the live members, whichever they are, and when
 // another member dies, only the packets that it had move again.
 template <typename Ports>
-inline unsigned PathSelector::live_member(const GroupView& group, uint32_t hash, const Ports& ports) {
+unsigned PathSelector::live_member(GroupView group, uint32_t hash, Ports ports) {
   const unsigned n = group.size;
   const bool weighted = group.scheduler.choice == Choice::kWeighted && group.table != nullptr;
   uint32_t draw = hash;

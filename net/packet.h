@@ -21,8 +21,7 @@ inline constexpr PortId kNoPort = 0xffff;
 inline constexpr unsigned kTrafficClasses = 8;
 inline constexpr unsigned kBurst = 32;  // packets handled together
 
-// The Ethernet header a packet leaves with: stored by path selection, written by rewrite. Copied rather than referred
-// to, so that a packet in a queue outlives the table it was routed by.
+// The Ethernet header that a next hop is sent to with.
 struct EthernetRewrite {
   net::Mac destination{};
   net::Mac source{};
@@ -56,13 +55,10 @@ struct alignas(16) HeaderFacts {
 static_assert(sizeof(HeaderFacts) == 16);
 
 struct alignas(64) PacketMeta : HeaderFacts {
-  EthernetRewrite rewrite;   // set by path selection
-  Time arrival = 0;          // when the last bit arrived, or when the burst was polled
-  uint32_t frame_bytes = 0;  // as it will leave, without FCS; set by path selection
-  uint32_t flow_hash = 0;    // of the fields that lb::HashSettings names
-  uint32_t route = 0;        // set by the route stage
-  uint32_t free = 0;
-  uint64_t owner = 0;  // free for whoever made the packet: the lab's hosts, a generator
+  Time arrival = 0;        // when the last bit arrived, or when the burst was polled
+  uint32_t flow_hash = 0;  // of the fields that lb::HashSettings names
+  uint32_t route = 0;      // set by the route stage
+  uint64_t owner = 0;      // free for whoever made the packet: the lab's hosts, a generator
 };
 static_assert(sizeof(PacketMeta) == 64);
 

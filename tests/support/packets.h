@@ -79,7 +79,7 @@ inline OwnedPacket make_packet(std::span<const uint8_t> frame, const PacketShape
 inline OwnedPacket make_queued(uint8_t traffic_class, uint32_t frame_bytes) {
   OwnedPacket packet(make_segment({}, 0));
   meta_of(packet.get()).traffic_class = traffic_class;
-  meta_of(packet.get()).frame_bytes = frame_bytes;
+  packet->pkt_len = frame_bytes;
   return packet;
 }
 

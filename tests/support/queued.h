@@ -21,7 +21,7 @@ class Stock {
     Packet* packet = free_.front();
     free_.pop_front();
     meta_of(packet).traffic_class = traffic_class;
-    meta_of(packet).frame_bytes = frame_bytes;
+    packet->pkt_len = frame_bytes;
     meta_of(packet).owner = next_++;
     return packet;
   }
@@ -34,7 +34,7 @@ class Stock {
 };
 
 inline unsigned class_of(const Packet* packet) { return meta_of(packet).traffic_class; }
-inline uint32_t bytes_of(const Packet* packet) { return meta_of(packet).frame_bytes; }
+inline uint32_t bytes_of(const Packet* packet) { return packet->pkt_len; }
 inline uint64_t serial_of(const Packet* packet) { return meta_of(packet).owner; }
 
 // The one packet that may leave at `now`, or nullptr.

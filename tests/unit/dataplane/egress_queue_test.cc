@@ -23,12 +23,12 @@ TEST(EgressQueue, KeepsOrderThroughGrowthFromEveryPosition) {
   for (unsigned shift = 0; shift < 40; ++shift) {
     Stock stock;
     EgressQueue queue;
-    ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
+    ASSERT_TRUE(queue.push(stock.make(0, 64)));
     for (unsigned i = 0; i < shift; ++i) {
-      ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
+      ASSERT_TRUE(queue.push(stock.make(0, 64)));
       queue.pop();
     }
-    for (unsigned i = 1; i < 300; ++i) ASSERT_TRUE(queue.push(stock.make(0, 64), 64));
+    for (unsigned i = 1; i < 300; ++i) ASSERT_TRUE(queue.push(stock.make(0, 64)));
     EXPECT_EQ(queue.packets(), 300U);
     for (unsigned i = 0; i < 300; ++i) {
       ASSERT_EQ(support::serial_of(queue.front()), shift + i);
@@ -41,11 +41,11 @@ TEST(EgressQueue, KeepsOrderThroughGrowthFromEveryPosition) {
 TEST(EgressQueue, KeepsOrderWhenReservedLater) {
   Stock stock;
   EgressQueue queue;
-  for (unsigned i = 0; i < 10; ++i) queue.push(stock.make(0, 100), 100);
+  for (unsigned i = 0; i < 10; ++i) queue.push(stock.make(0, 100));
   for (unsigned i = 0; i < 7; ++i) queue.pop();
   queue.reserve(100);  // not a power of two
   queue.reserve(3);    // less than there is
-  for (unsigned i = 10; i < 120; ++i) ASSERT_TRUE(queue.push(stock.make(0, 100), 100));
+  for (unsigned i = 10; i < 120; ++i) ASSERT_TRUE(queue.push(stock.make(0, 100)));
   for (unsigned i = 7; i < 120; ++i) ASSERT_EQ(support::serial_of(queue.pop()), i);
   EXPECT_EQ(queue.bytes(), 0U);
 }
@@ -68,15 +68,15 @@ TEST_P(QueueLimits, HoldExactlyWhatFits) {
     queue.configure(row.bytes, row.packets);
     if (reserved) queue.reserve(row.packets);
     unsigned held = 0;
-    while (held < 1000 && queue.push(stock.make(0, row.frame), row.frame)) ++held;
+    while (held < 1000 && queue.push(stock.make(0, row.frame))) ++held;
     EXPECT_EQ(held, row.fit) << row.description;
     EXPECT_EQ(queue.packets(), row.fit);
     EXPECT_EQ(queue.bytes(), uint64_t{row.fit} * row.frame) << "a refused packet is not counted";
     EXPECT_EQ(queue.peak_bytes(), uint64_t{row.fit} * row.frame);
     if (held == 0) continue;
     queue.pop();  // room for one again
-    EXPECT_TRUE(queue.push(stock.make(0, row.frame), row.frame));
-    EXPECT_FALSE(queue.push(stock.make(0, row.frame), row.frame));
+    EXPECT_TRUE(queue.push(stock.make(0, row.frame)));
+    EXPECT_FALSE(queue.push(stock.make(0, row.frame)));
   }
 }
 
@@ -94,19 +94,19 @@ TEST(EgressQueue, SmallFramesFitWhereLargeOnesDoNot) {
   Stock stock;
   EgressQueue queue;
   queue.configure(2000, 100);
-  EXPECT_TRUE(queue.push(stock.make(0, 1500), 1500));
-  EXPECT_FALSE(queue.push(stock.make(0, 1500), 1500));
-  EXPECT_TRUE(queue.push(stock.make(0, 500), 500));
-  EXPECT_FALSE(queue.push(stock.make(0, 1), 1));
+  EXPECT_TRUE(queue.push(stock.make(0, 1500)));
+  EXPECT_FALSE(queue.push(stock.make(0, 1500)));
+  EXPECT_TRUE(queue.push(stock.make(0, 500)));
+  EXPECT_FALSE(queue.push(stock.make(0, 1)));
   EXPECT_EQ(queue.bytes(), 2000U);
 }
 
 TEST(EgressQueue, PeakStaysAfterTheQueueDrains) {
   Stock stock;
   EgressQueue queue;
-  for (int i = 0; i < 5; ++i) queue.push(stock.make(0, 1000), 1000);
+  for (int i = 0; i < 5; ++i) queue.push(stock.make(0, 1000));
   for (int i = 0; i < 5; ++i) queue.pop();
-  queue.push(stock.make(0, 1000), 1000);
+  queue.push(stock.make(0, 1000));
   EXPECT_EQ(queue.bytes(), 1000U);
   EXPECT_EQ(queue.peak_bytes(), 5000U);
 }

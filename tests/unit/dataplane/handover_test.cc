@@ -24,7 +24,10 @@ TEST(HandoverRing, ARingHoldsWhatItWasMadeForAndThenRefuses) {
     HandoverRing ring(size);
     const auto packets = make_packets(4 * size + 8);
     uint32_t taken = 0;
-    for (const auto& packet : packets) taken += ring.push(packet.get()) ? 1U : 0U;
+    for (const auto& packet : packets) {
+      Packet* const one = packet.get();
+      taken += ring.push(&one, 1);
+    }
     EXPECT_GE(taken, size) << "ring of " << size;
     EXPECT_LT(taken, packets.size()) << "ring of " << size << " never filled";
     Packet* out[kBurst];
@@ -47,7 +50,7 @@ TEST(HandoverRing, TwoLcoresHandOverEveryPacketInOrderWithItsMetadata) {
       Packet* packet = packets[i % packets.size()].get();
       meta_of(packet).out_port = static_cast<PortId>(i % 7);
       meta_of(packet).flow_hash = static_cast<uint32_t>(i);
-      if (ring.push(packet)) {
+      if (ring.push(&packet, 1) == 1) {
         ++i;
       } else {
         std::this_thread::yield();
@@ -73,21 +76,45 @@ TEST(HandoverOut, OffersToTheOwnerOfTheEgressPortAndReportsAFullRing) {
   HandoverRing to_two(4);
   HandoverOut out({0, 1, 2, 1}, {nullptr, &to_one, &to_two});
   const auto packets = make_packets(32);
+  std::vector<Packet*> burst;
   for (const PortId port : {PortId{1}, PortId{2}, PortId{3}}) {
-    meta_of(packets[port].get()).out_port = port;
-    EXPECT_TRUE(out.offer(packets[port].get()));
+    burst.push_back(packets[port].get());
+    meta_of(burst.back()).out_port = port;
   }
+  EXPECT_EQ(out.offer(burst.data(), 3), 0U);
   Packet* got[kBurst];
   ASSERT_EQ(to_one.pop(got, kBurst), 2U);
   EXPECT_EQ(meta_of(got[0]).out_port, 1);
   EXPECT_EQ(meta_of(got[1]).out_port, 3);
   ASSERT_EQ(to_two.pop(got, kBurst), 1U);
-  bool refused = false;
-  for (size_t i = 4; i < packets.size(); ++i) {
-    meta_of(packets[i].get()).out_port = 1;
-    refused = refused || !out.offer(packets[i].get());
+}
+
+TEST(HandoverOut, WhatAFullRingRefusesComesBackInOrderAndOtherRingsGetTheirs) {
+  HandoverRing to_one(2);
+  HandoverRing to_two(64);
+  HandoverOut out({0, 1, 2}, {nullptr, &to_one, &to_two});
+  const auto packets = make_packets(kBurst);
+  std::vector<Packet*> burst;
+  for (const auto& packet : packets) {
+    burst.push_back(packet.get());
+    meta_of(packet.get()).out_port = burst.size() % 4 == 0 ? 2 : 1;
   }
-  EXPECT_TRUE(refused);
+  const std::vector<Packet*> offered = burst;
+  const unsigned refused = out.offer(burst.data(), kBurst);
+  Packet* one[kBurst];
+  const unsigned to_first = to_one.pop(one, kBurst);
+  EXPECT_GE(to_first, 2U);
+  ASSERT_EQ(to_first + refused, kBurst - kBurst / 4);
+  std::vector<Packet*> of_one(one, one + to_first);
+  of_one.insert(of_one.end(), burst.begin(), burst.begin() + refused);
+  Packet* two[kBurst];
+  const unsigned to_second = to_two.pop(two, kBurst);
+  const std::vector<Packet*> of_two(two, two + to_second);
+  std::vector<Packet*> expected_one;
+  std::vector<Packet*> expected_two;
+  for (Packet* packet : offered) (meta_of(packet).out_port == 1 ? expected_one : expected_two).push_back(packet);
+  EXPECT_EQ(of_one, expected_one);
+  EXPECT_EQ(of_two, expected_two);
 }
 
 }  // namespace

@@ -295,10 +295,11 @@ TEST(Tables, AQueuedPacketLeavesAsItWasRoutedAndTheNextByTheNewTable) {
 
 class Ring final : public dataplane::Handover {
  public:
-  bool offer(Packet* packet) override {
-    if (held.size() == capacity) return false;
-    held.push_back(packet);
-    return true;
+  unsigned offer(Packet** packets, unsigned count) override {
+    const size_t taken = std::min<size_t>(count, capacity - held.size());
+    held.insert(held.end(), packets, packets + taken);
+    std::copy(packets + taken, packets + count, packets);
+    return count - static_cast<unsigned>(taken);
   }
   size_t capacity = 100;
   std::vector<Packet*> held;
