@@ -41,9 +41,10 @@ class EgressScheduler {
   // False if the class's queue is full; the caller keeps the packet.
   bool enqueue(Packet* packet) { return enqueue(packet, meta_of(packet).traffic_class); }
   bool enqueue(Packet* packet, unsigned traffic_class) {
+    const uint32_t frame_bytes = packet->pkt_len;
     if (!queues_[traffic_class].push(packet)) return false;
     backlog_ |= static_cast<uint8_t>(1U << traffic_class);
-    enqueued_bytes_ += packet->pkt_len;
+    enqueued_bytes_ += frame_bytes;
     return true;
   }
 

@@ -144,16 +144,12 @@ void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
 template <bool kCareful>
 void Pipeline::forward_as(Packet* const* packets, unsigned count, Time now) {
   for (unsigned i = 0; i < count;) {
-    const uint32_t route = meta_of(packets[i]).route;
-    unsigned end = i + 1;
-    while (end < count && meta_of(packets[end]).route == route) ++end;
-    const Towards to = towards(route);
+    const Towards to = towards(meta_of(packets[i]).route);
     if (to.state != nullptr && to.group.is_hashed()) [[likely]] {
-      forward_run<kCareful, true>(packets + i, end - i, to, now);
+      i += forward_run<kCareful, true>(packets + i, count - i, to, now);
     } else {
-      forward_run<kCareful, false>(packets + i, end - i, to, now);
+      i += forward_run<kCareful, false>(packets + i, count - i, to, now);
     }
-    i = end;
   }
   if (crossing_count_ != 0) send_across();
   if (kCareful && buffer_.has_changed()) [[unlikely]]
@@ -161,10 +157,13 @@ void Pipeline::forward_as(Packet* const* packets, unsigned count, Time now) {
   flush_drops();
 }
 
+// The packets from the first on that have its route; how many they are. `kHashed`: their group goes by the hash alone.
 template <bool kCareful, bool kHashed>
-inline void Pipeline::forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now) {
+inline unsigned Pipeline::forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now) {
   const lb::GroupView group = to.group;
-  for (unsigned i = 0; i < count; ++i) {
+  const uint32_t route = meta_of(packets[0]).route;
+  unsigned i = 0;
+  do {
     Packet* packet = packets[i];
     const lb::NextHop* next = nullptr;
     if constexpr (kHashed) {
@@ -176,29 +175,31 @@ inline void Pipeline::forward_run(Packet* const* packets, unsigned count, const 
     }
     if (next == nullptr) [[unlikely]] {
       keep_here<kCareful>(packet, to, now);
-      continue;
+    } else {
+      admit_as<kCareful>(packet, take_path(packet, *next), now);
     }
-    take_path(packet, *next);
-    admit_as<kCareful>(packet, now);
-  }
+  } while (++i < count && meta_of(packets[i]).route == route);
+  return i;
 }
 
-inline void Pipeline::take_path(Packet* packet, const lb::NextHop& next) {
-  meta_of(packet).out_port = next.port;
+inline PortId Pipeline::take_path(Packet* packet, const lb::NextHop& next) {
+  const PortId out = next.port;
+  telemetry::PathCounters& counters = counters_.paths[next.counter];
+  meta_of(packet).out_port = out;
   rewrite(packet, next.rewrite);
-  counters_.paths[next.counter].add(packet->pkt_len);
+  counters.add(packet->pkt_len);
+  return out;
 }
 
 template <bool kCareful>
-inline void Pipeline::admit_as(Packet* packet, Time now) {
-  const PacketMeta& meta = meta_of(packet);
-  if (kCareful && resequence_[meta.out_port] != 0 && meta.kind == PacketKind::kRoce) {
+inline void Pipeline::admit_as(Packet* packet, PortId out, Time now) {
+  if (kCareful && resequence_[out] != 0 && meta_of(packet).kind == PacketKind::kRoce) {
     resequence(packet, now);
     return;
   }
-  const DropReason refused = kCareful ? admit_carefully(packet, meta.out_port) : enqueue(packet, meta.out_port);
+  const DropReason refused = kCareful ? admit_carefully(packet, out) : enqueue(packet, out);
   if (refused != DropReason::kNone) [[unlikely]]
-    drop(meta.out_port, packet, refused);
+    drop(out, packet, refused);
 }
 
 // A packet that has no path: one for us, or one to drop.

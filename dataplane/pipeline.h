@@ -174,10 +174,10 @@ class Pipeline {
   template <bool kCareful>
   void forward_as(Packet* const* packets, unsigned count, Time now);
   template <bool kCareful, bool kHashed>
-  void forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now);
+  unsigned forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now);
   template <bool kCareful>
-  void admit_as(Packet* packet, Time now);
-  void take_path(Packet* packet, const lb::NextHop& next);
+  void admit_as(Packet* packet, PortId out, Time now);
+  PortId take_path(Packet* packet, const lb::NextHop& next);
   template <bool kCareful>
   void keep_here(Packet* packet, const Towards& to, Time now);
   DropReason enqueue(Packet* packet, PortId out);

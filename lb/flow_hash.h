@@ -62,8 +62,8 @@ class FlowHasher {
   // 64×64→128-bit multiply, halves XORed: every input bit reaches every output bit.
   static uint64_t mix(uint64_t a, uint64_t b) {
     __extension__ using Uint128 = unsigned __int128;
-    const auto high = static_cast<uint64_t>((static_cast<Uint128>(a) * b) >> 64U);
-    return high ^ (a * b);
+    const Uint128 product = static_cast<Uint128>(a) * b;
+    return static_cast<uint64_t>(product >> 64U) ^ static_cast<uint64_t>(product);
   }
 
   std::array<uint64_t, 4> seed_;
