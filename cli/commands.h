@@ -13,5 +13,6 @@ void add_top(CLI::App& app);
 void add_lab(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_tune(CLI::App& app);
+void add_subnet(CLI::App& app);
 
 }  // namespace heddle::cli

@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   heddle::cli::add_lab(app);
   heddle::cli::add_bench(app);
   heddle::cli::add_tune(app);
+  heddle::cli::add_subnet(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

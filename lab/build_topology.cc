@@ -16,7 +16,8 @@ struct BuildShape {
   Topology operator()(const SingleSwitchSettings& settings) const { return build_single_switch(settings); }
   Topology operator()(const GraphSettings& settings) const { return build_graph(settings); }
   Topology operator()(const TopologyFile& file) const {
-    return import_topology(file.file, file.format, {.overhead = file.overhead});
+    return import_topology(file.file, file.format,
+                           {.overhead = file.overhead, .delay = file.link.delay, .rate = file.link.rate});
   }
 };
 

@@ -29,6 +29,7 @@ struct TopologyFile {
   std::string file;
   TopologyFormat format = TopologyFormat::kHtsim;
   int overhead = kEthernetOverhead;
+  LinkSettings link;  // of an ibnetdiscover file: its rate where none is given, its delay everywhere
 };
 
 struct TopologySpec {

@@ -30,7 +30,9 @@ LeafSpineSettings read_leaf_spine(const Map& map);
 FatTreeSettings read_fat_tree(const Map& map);
 RailSettings read_rail(const Map& map);
 GraphSettings read_graph(const Map& map);
+TopologyFile read_topology_file(const Map& map);
 LinkSettings read_link(const Value& value, LinkSettings link);
+void read_link_rate(const Map& map, LinkSettings& link);
 void read_link_keys(const Map& map, LinkSettings& link);
 LinkSettings read_upper_link(const Map& map, std::string_view key);
 
@@ -40,7 +42,8 @@ const Words<TopologyFormat>& topology_format_words() {
   static const Words<TopologyFormat> words{{"htsim", TopologyFormat::kHtsim},
                                            {"hpcc", TopologyFormat::kHpcc},
                                            {"conweave", TopologyFormat::kConweave},
-                                           {"simai", TopologyFormat::kSimai}};
+                                           {"simai", TopologyFormat::kSimai},
+                                           {"ibnetdiscover", TopologyFormat::kIbnetdiscover}};
   return words;
 }
 
@@ -68,11 +71,7 @@ TopologySpec read_topology(const Map& root) {
     spec.shape =
         SingleSwitchSettings{map.optional("hosts", 16, integer<uint32_t>(1, kMaxHosts)), read_link(map.at("link"), {})};
   }
-  if (kind == "file") {
-    spec.shape =
-        TopologyFile{map.required("file", read_file_name), map.required("format", one_of(topology_format_words())),
-                     map.optional("overhead", kEthernetOverhead, read_overhead)};
-  }
+  if (kind == "file") spec.shape = read_topology_file(map);
   return spec;
 }
 
@@ -91,7 +90,7 @@ std::vector<std::string_view> keys_of(std::string_view kind) {
             "link", "host_link", "uplink"};
   }
   if (kind == "graph") return {"kind", "hosts", "switches", "links", "hosts_per_server", "link"};
-  if (kind == "file") return {"kind", "file", "format", "overhead"};
+  if (kind == "file") return {"kind", "file", "format", "overhead", "rate", "delay"};
   return {"kind", "hosts", "link"};
 }
 
@@ -161,13 +160,27 @@ GraphSettings read_graph(const Map& map) {
   return settings;
 }
 
+TopologyFile read_topology_file(const Map& map) {
+  TopologyFile file{map.required("file", read_file_name), map.required("format", one_of(topology_format_words())),
+                    map.optional("overhead", kEthernetOverhead, read_overhead), LinkSettings()};
+  for (const std::string_view key : {"rate", "delay"}) {
+    if (map.has(key) && file.format != TopologyFormat::kIbnetdiscover) {
+      map.at(key).refuse_found(fmt::format("topology.{}", key),
+                               "format: ibnetdiscover with it; the other formats say it themselves");
+    }
+  }
+  read_link_rate(map, file.link);
+  file.link.delay = map.optional("delay", file.link.delay, config::duration(kMinLinkDelay, kMaxLinkDelay));
+  return file;
+}
+
 LinkSettings read_link(const Value& value, LinkSettings link) {
   if (value.is_missing() || value.is_null()) return link;
   read_link_keys(value.map(kLinkKeys), link);
   return link;
 }
 
-void read_link_keys(const Map& map, LinkSettings& link) {
+void read_link_rate(const Map& map, LinkSettings& link) {
   link.rate = map.optional("rate", link.rate, [](const Value& value) {
     constexpr std::string_view accepted = "a rate from 1M to 1600G such as 100G or 25Gbps";
     const auto rate = config::parse_rate(value.scalar(accepted));
@@ -177,6 +190,10 @@ void read_link_keys(const Map& map, LinkSettings& link) {
     }
     return *rate;
   });
+}
+
+void read_link_keys(const Map& map, LinkSettings& link) {
+  read_link_rate(map, link);
   link.delay = map.optional("delay", link.delay, config::duration(kMinLinkDelay, kMaxLinkDelay));
   link.overhead = map.optional("overhead", link.overhead, read_overhead);
   link.loss = map.optional("loss", link.loss, read_loss);
@@ -263,10 +280,15 @@ struct ShapeJson {
     return json;
   }
   Json operator()(const TopologyFile& file) const {
-    return {{"kind", "file"},
-            {"file", file.file},
-            {"format", word_for(topology_format_words(), file.format)},
-            {"overhead", file.overhead}};
+    Json json{{"kind", "file"},
+              {"file", file.file},
+              {"format", word_for(topology_format_words(), file.format)},
+              {"overhead", file.overhead}};
+    if (file.format == TopologyFormat::kIbnetdiscover) {
+      json["rate"] = config::print_rate(file.link.rate);
+      json["delay"] = config::print_duration(file.link.delay);
+    }
+    return json;
   }
 };
 

@@ -82,6 +82,10 @@ struct Topology {
   std::vector<std::vector<LinkId>> ports;
   // Imported files number nodes their own way: file_ids[node] is the number there. Empty when it is the NodeId.
   std::vector<uint32_t> file_ids;
+  // Of an imported InfiniBand subnet: every node's GUID, and the numbers of its ports there by PortIndex. Empty: what
+  // subnet_ibnetdiscover.h gives them.
+  std::vector<uint64_t> guids;
+  std::vector<std::vector<uint16_t>> port_numbers;
   // What an importer left out or assumed, one sentence each, for the user to see.
   std::vector<std::string> notes;
 

@@ -20,8 +20,27 @@ TopologyFormat topology_format(std::string_view name) {
   if (name == "simai") {
     return TopologyFormat::kSimai;
   }
-  throw_bad_input("topology format {}; accepted: htsim, hpcc, conweave, simai", quoted(name));
+  if (name == "ibnetdiscover") {
+    return TopologyFormat::kIbnetdiscover;
+  }
+  throw_bad_input("topology format {}; accepted: htsim, hpcc, conweave, simai, ibnetdiscover", quoted(name));
 }
+
+namespace {
+
+Topology parse_format(std::string_view text, std::string_view file, TopologyFormat format,
+                      const ImportSettings& settings) {
+  switch (format) {
+    case TopologyFormat::kHtsim:
+      return parse_htsim_topology(text, file, settings);
+    case TopologyFormat::kIbnetdiscover:
+      return parse_ibnetdiscover_topology(text, file, settings);
+    default:
+      return parse_ns3_topology(text, file, format == TopologyFormat::kSimai, settings);
+  }
+}
+
+}  // namespace
 
 Topology import_topology(const std::string& path, TopologyFormat format, const ImportSettings& settings) {
   return parse_topology(read_text_file(path), path, format, settings);
@@ -30,9 +49,7 @@ Topology import_topology(const std::string& path, TopologyFormat format, const I
 Topology parse_topology(std::string_view text, std::string_view file, TopologyFormat format,
                         const ImportSettings& settings) {
   try {
-    Topology topology = format == TopologyFormat::kHtsim
-                            ? parse_htsim_topology(text, file, settings)
-                            : parse_ns3_topology(text, file, format == TopologyFormat::kSimai, settings);
+    Topology topology = parse_format(text, file, format, settings);
     topology.kind = "file";
     validate(topology);
     return topology;

@@ -8,6 +8,11 @@
 // conweave  the same format.
 // simai     the same with the header `nodes gpus_per_server nvswitches switches links gpu_type`; NVSwitches come first
 //           among the switches.
+// ibnetdiscover  what ibnetdiscover (infiniband-diags) prints of a subnet and ibsim reads: a block per node, `Switch`
+// or
+//           `Ca` with its number of ports, its id and its description, then a line per port with the node and port at
+//           the other end and the width and speed of the link (`4xHDR`). Every linked port of a channel adapter is a
+//           host. Delays are not in it.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +23,17 @@
 
 namespace heddle::lab {
 
-enum class TopologyFormat : uint8_t { kHtsim, kHpcc, kConweave, kSimai };
+enum class TopologyFormat : uint8_t { kHtsim, kHpcc, kConweave, kSimai, kIbnetdiscover };
 
-// "htsim", "hpcc", "conweave" or "simai". Throws Error (bad input) for anything else.
+// "htsim", "hpcc", "conweave", "simai" or "ibnetdiscover". Throws Error (bad input) for anything else.
 TopologyFormat topology_format(std::string_view name);
 
 struct ImportSettings {
   // Bytes a frame occupies on a link beyond its own; the files do not say. The ns-3 based simulators count none.
   int overhead = kEthernetOverhead;
+  // Of ibnetdiscover files: the delay of all links, and the rate of those whose speed is not given.
+  Duration delay = kMicrosecond;
+  Rate rate = Rate::gbps(100);
 };
 
 // Reads a file and returns a validated topology of kind "file", with notes on what was left out. Hosts keep their
@@ -42,5 +50,6 @@ Topology parse_topology(std::string_view text, std::string_view file, TopologyFo
 Topology parse_htsim_topology(std::string_view text, std::string_view file, const ImportSettings& settings);
 Topology parse_ns3_topology(std::string_view text, std::string_view file, bool simai_header,
                             const ImportSettings& settings);
+Topology parse_ibnetdiscover_topology(std::string_view text, std::string_view file, const ImportSettings& settings);
 
 }  // namespace heddle::lab

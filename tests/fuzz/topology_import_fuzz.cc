@@ -11,10 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) {
     return 0;
   }
-  constexpr TopologyFormat kFormats[] = {TopologyFormat::kHtsim, TopologyFormat::kHpcc, TopologyFormat::kSimai};
+  constexpr TopologyFormat kFormats[] = {TopologyFormat::kHtsim, TopologyFormat::kHpcc, TopologyFormat::kSimai,
+                                         TopologyFormat::kIbnetdiscover};
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
-    heddle::lab::validate(heddle::lab::parse_topology(text, "fuzz", kFormats[data[0] % 3]));
+    heddle::lab::validate(heddle::lab::parse_topology(text, "fuzz", kFormats[data[0] % 4]));
   } catch (const heddle::Error& error) {
     if (error.kind() != heddle::Error::Kind::kBadInput) {
       throw;

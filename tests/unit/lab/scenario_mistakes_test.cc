@@ -68,7 +68,7 @@ TEST(ScenarioMistakes, Topology) {
        "of "
        "the three out"},
       {"a file without a format", "topology: {kind: file, file: x.topo}\n", 1,
-       "found no 'format' in topology; accepted: htsim, hpcc, conweave, simai"},
+       "found no 'format' in topology; accepted: htsim, hpcc, conweave, simai, ibnetdiscover"},
       {"a graph without switches", "topology: {kind: graph}\n", 1,
        "found no 'switches' in topology; accepted: a list of 1 to 16384 items"},
   });

@@ -390,7 +390,7 @@ TEST(TopologyImport, KnowsItsFormats) {
   EXPECT_EQ(topology_format("htsim"), Format::kHtsim);
   EXPECT_EQ(topology_format("conweave"), Format::kConweave);
   EXPECT_EQ(topology_format("simai"), Format::kSimai);
-  expect_bad_input([] { topology_format("ns3"); }, "'ns3'; accepted: htsim, hpcc, conweave, simai");
+  expect_bad_input([] { topology_format("ns3"); }, "'ns3'; accepted: htsim, hpcc, conweave, simai, ibnetdiscover");
 }
 
 }  // namespace
