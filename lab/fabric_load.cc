@@ -66,12 +66,17 @@ FabricLoad::Finish FabricLoad::finish(std::vector<MessageId>& set, const std::ve
     }
   }
   Finish latest;
+  double busy = 0;
+  double shortest_way = std::numeric_limits<double>::max();
   for (const uint32_t resource : active_) {
     Use& used = uses_[resource];
     used.active = false;
     const double at = used.busy + used.shortest_way;
     if (at > latest.at) latest = {at, resource};
+    busy = std::max(busy, used.busy);
+    shortest_way = std::min(shortest_way, used.shortest_way);
   }
+  if (!active_.empty()) latest.soonest = busy + shortest_way;
   return latest;
 }
 

@@ -54,6 +54,7 @@ class FabricLoad {
   struct Finish {
     double at = 0;
     uint32_t resource = std::numeric_limits<uint32_t>::max();  // the one that says so
+    double soonest = 0;  // no sooner can all of it be carried and its shortest way be over
   };
   // When all of `set` can be received if released[m] is the earliest release of message m: per resource, messages one
   // after another in that order. Sorts `set` and removes duplicates; no barriers may be in it.

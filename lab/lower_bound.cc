@@ -34,6 +34,7 @@ class Bound {
   const FabricCapacity& fabric_;
   FabricLoad load_;
   std::vector<double> released_;       // r(m), by message
+  std::vector<double> by_phase_;       // what phases alone say of it, by message
   std::vector<double> gap_;            // by message: the delays since the phase before, with those of barriers
   std::vector<uint32_t> cause_begin_;  // by message: which part of cause_ points at it
   std::vector<uint32_t> cause_;        // indices into the workload's triggers
@@ -65,6 +66,7 @@ Bound::Bound(const Workload& workload, const FabricCapacity& fabric)
       fabric_(fabric),
       load_(workload, fabric),
       released_(workload.messages.size(), 0),
+      by_phase_(workload.messages.size(), 0),
       gap_(workload.messages.size(), 0),
       phase_end_(workload.jobs.size(), 0),
       job_end_(workload.jobs.size(), 0) {
@@ -99,16 +101,12 @@ void Bound::release_group(std::span<const MessageId> group) {
   if (first.is_barrier()) return;
   const uint32_t job = first.job;
   if (workload_.job_runs_in_steps[job] != 0) {
-    if (first.phase > 0) {
-      for (const MessageId m : group) released_[m] = std::max(released_[m], phase_end_[job] + gap_[m]);
-    }
+    // By phases alone: who is late in one phase by his own chain holds nobody up but those he sends to.
+    for (const MessageId m : group) by_phase_[m] = first.phase > 0 ? phase_end_[job] + gap_[m] : released_[m];
     set_.assign(group.begin(), group.end());
-    phase_end_[job] = load_.finish(set_, released_).at;
-    for (const MessageId m : group) {
-      phase_end_[job] = std::max(phase_end_[job], released_[m] + load_.time_alone(workload_.messages[m]));
-    }
-    job_end_[job] = std::max(job_end_[job], phase_end_[job]);
-    return;
+    phase_end_[job] = load_.finish(set_, by_phase_).soonest;
+    for (const MessageId m : group) released_[m] = std::max(released_[m], by_phase_[m]);
+    job_end_[job] = std::max(job_end_[job], load_.finish(set_, released_).at);
   }
   for (const MessageId m : group) {
     job_end_[job] = std::max(job_end_[job], released_[m] + load_.time_alone(workload_.messages[m]));

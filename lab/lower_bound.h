@@ -11,9 +11,10 @@
 //           every leaf's and pod's live capacity to and from the rest of the fabric. Sets are what a message waits for
 //           together, all messages of a job, and those of all jobs (the busiest host over all).
 //   phase   in jobs that run in steps (collectives; WorkloadBuilder::add_job): the messages of one dependency level are
-//           such a set, and the next level is released when it is done + the gap between them. For messages released
-//           together that is max over X of (wire bytes / C(X)) + one one-way delay for each phase; a ring costs
-//           steps × (chunk wire time + one-way delay).
+//           such a set, and the next level is released when the busiest X has carried it + the shortest one-way delay
+//           of the level + the gap between the two. For messages released together that is max over X of (wire bytes /
+//           C(X)) + a one-way delay for each phase; a ring costs steps × (chunk wire time + one-way delay). Where some
+//           neighbours of a ring share a leaf, the shorter way counts here, and the chain adds up who has the longer.
 //
 // wire(m) = bytes + packets × (headers + overhead), packets = ceil(bytes / payload per packet): data alone, as if ACKs
 // took no room.

@@ -97,6 +97,18 @@ TEST(LowerBound, CollectivesOnOneSwitch) {
   expect_bound(run(n, CollectiveKind::kHalvingDoubling, 16'000'000), one_switch(n), halving, "halving-doubling");
 }
 
+// 16 ranks in order over leaves of 4: of four steps of a chunk around the ring, one leaves the leaf.
+TEST(LowerBound, ARingWhoseNeighboursShareALeafPaysTheLongWayWhereItIsLong) {
+  const uint32_t n = 16;
+  FabricCapacity fabric = leaves_of(n, 4, 4);
+  fabric.one_way_in_leaf = kOneWay / 3;
+  const uint32_t steps = 2 * (n - 1);
+  const uint32_t longest = (steps + 3) / 4;  // that any chunk's way has, beginning with a long one
+  const Duration chunk = wire_time(1'000'000);
+  expect_bound(run(n, CollectiveKind::kRingAllReduce, uint64_t{n} * 1'000'000), fabric,
+               steps * chunk + longest * kOneWay + (steps - longest) * (kOneWay / 3), "ring in order");
+}
+
 TEST(LowerBound, ComputeGapsCostTheirLength) {
   const uint32_t n = 8;
   const Duration compute = 300 * kMicrosecond;
