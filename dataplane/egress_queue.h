@@ -56,8 +56,16 @@ class alignas(64) EgressQueue {
   // The queue is not empty.
   Packet* front() const { return slots_[head_ & mask_]; }
   Packet* pop() {
-    Packet* packet = nullptr;
-    pop(&packet, 1, [](Packet*, uint64_t) {});
+    return pop([](Packet*, uint64_t) {});
+  }
+  // Pops one and calls `each` as below.
+  template <typename Each>
+  Packet* pop(const Each& each) {
+    peak_bytes_ = peak_bytes();
+    Packet* packet = front();
+    bytes_ -= packet->pkt_len;
+    each(packet, bytes_);
+    if (++head_ == tail_) head_ = tail_ = 0;
     return packet;
   }
   // Pops up to `room` packets into `out`, calls `each(packet, left)` for every one, where `left` is how many bytes the

@@ -104,6 +104,10 @@ class EgressScheduler {
   static constexpr unsigned kDrainBits = 20;
 
   template <typename Each>
+  Packet* take_one(unsigned traffic_class, const Each& each);
+  template <typename Each>
+  unsigned take_run(unsigned traffic_class, Packet** out, unsigned most, Time now, const Each& each);
+  template <typename Each>
   unsigned take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each);
   void settle(unsigned traffic_class, uint64_t sent_bytes);
   bool is_contested() const { return !std::has_single_bit(static_cast<uint8_t>(backlog_ & ~paused_)); }
@@ -141,13 +145,30 @@ unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now, const 
   }
   unsigned n = 0;
   while (n < room && !idle() && !(paced && before(now, wire_free_at_))) {
-    const unsigned tc = pick_class();
-    EgressQueue& queue = queues_[tc];
-    const uint64_t held = queue.bytes();
-    const unsigned most = is_contested() ? 1 : room - n;  // one packet where classes compete, a run where one is alone
-    n += paced ? take_paced(queue, out + n, most, now, each) : queue.pop(out + n, most, each);
-    settle(tc, held - queue.bytes());
+    // One packet where classes compete, a run where one is alone.
+    if (room - n == 1 || is_contested()) {
+      out[n++] = take_one(pick_class(), each);
+    } else {
+      n += take_run(pick_class(), out + n, room - n, now, each);
+    }
   }
+  return n;
+}
+
+template <typename Each>
+inline Packet* EgressScheduler::take_one(unsigned tc, const Each& each) {
+  Packet* packet = queues_[tc].pop(each);
+  wire_free_at_ += rate_.time_for(static_cast<uint64_t>(int64_t{packet->pkt_len} + overhead_));  // 0 if unlimited
+  settle(tc, packet->pkt_len);
+  return packet;
+}
+
+template <typename Each>
+unsigned EgressScheduler::take_run(unsigned tc, Packet** out, unsigned most, Time now, const Each& each) {
+  EgressQueue& queue = queues_[tc];
+  const uint64_t held = queue.bytes();
+  const unsigned n = rate_.is_unlimited() ? queue.pop(out, most, each) : take_paced(queue, out, most, now, each);
+  settle(tc, held - queue.bytes());
   return n;
 }
 
@@ -156,7 +177,7 @@ template <typename Each>
 unsigned EgressScheduler::take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each) {
   unsigned n = 0;
   do {
-    queue.pop(out + n, 1, each);
+    out[n] = queue.pop(each);
     const int64_t wire_bytes = int64_t{out[n++]->pkt_len} + overhead_;
     wire_free_at_ += rate_.time_for(static_cast<uint64_t>(wire_bytes));
   } while (n < most && !queue.empty() && !before(now, wire_free_at_));
