@@ -119,6 +119,7 @@ void Builder::make_wires() {
   for (LinkId id = 0; id < topology_.links.size(); ++id)
     now[2 * id].loss = now[2 * id + 1].loss = topology_.links[id].loss;
   for (const LinkEvent& event : settings_.events) {
+    if (settings_.run.until != 0 && event.at >= settings_.run.until) break;  // what is on its way then stays so
     for (unsigned way = 0; way < 2; ++way) {
       Wire::Change& state = now[2 * event.link + way];
       const bool this_way =

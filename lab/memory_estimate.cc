@@ -1,6 +1,7 @@
 // How much memory a run takes, before it takes it. docs/lab.md gives the same sums in words.
 #include <algorithm>
 #include <unordered_set>
+#include <vector>
 
 #include "lab/fabric.h"
 #include "lab/fabric_builder.h"
@@ -26,14 +27,40 @@ uint64_t connections_of(const Workload& workload, Connections connections) {
   return pairs.size();
 }
 
+// The most packets that can stand in queues before the hosts that they go to, if everybody sends at once: who is sent
+// to by n hosts that send to nobody else receives one packet in n meanwhile.
+uint64_t packets_before_receivers(const Workload& workload, uint64_t mtu) {
+  std::unordered_set<uint64_t> pairs;
+  std::vector<uint32_t> receivers_of(workload.host_count);
+  std::vector<uint64_t> packets_to(workload.host_count);
+  std::vector<double> senders_to(workload.host_count);
+  const auto each_pair = [&](const auto& visit) {
+    pairs.clear();
+    for (const Message& message : workload.messages) {
+      if (message.is_barrier()) continue;
+      if (pairs.insert(uint64_t{message.src} << 32U | message.dst).second) visit(message.src, message.dst);
+    }
+  };
+  each_pair([&](HostId src, HostId) { ++receivers_of[src]; });
+  each_pair([&](HostId src, HostId dst) { senders_to[dst] += 1.0 / receivers_of[src]; });
+  for (const Message& message : workload.messages) {
+    if (!message.is_barrier()) packets_to[message.dst] += (message.bytes + mtu - 1) / mtu;
+  }
+  double standing = 0;
+  for (HostId host = 0; host < workload.host_count; ++host) {
+    if (senders_to[host] > 1) standing += static_cast<double>(packets_to[host]) * (1 - 1 / senders_to[host]);
+  }
+  return static_cast<uint64_t>(standing);
+}
+
 // The most packets that can be under way: all that hosts have been allowed to send and nobody has received yet. With
-// unlimited queues and no window that may be every packet of the messages of the busiest moment; a tenth of line-rate
-// traffic standing in queues is the most that open-loop permutations were seen to hold, so half of it is a safe bound.
+// unlimited queues and no window those are the queues before the receivers, and what the fabric holds: a tenth of
+// line-rate traffic is the most that open-loop permutations were seen to have in queues, so half of it is a safe bound.
 uint64_t packets_under_way(const Topology& topology, const Workload& workload, const FabricSettings& settings) {
   const uint64_t mtu = settings.hosts.mtu;
   uint64_t all = 0;
   for (const Message& message : workload.messages) all += (message.bytes + mtu - 1) / mtu;
-  uint64_t bound = all / 2;
+  uint64_t bound = std::max(all / 2, packets_before_receivers(workload, mtu));
   if (settings.hosts.window_bytes != 0) {
     const uint64_t per_queue = std::max<uint64_t>(1, settings.hosts.window_bytes / mtu);
     bound = std::min(

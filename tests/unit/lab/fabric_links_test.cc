@@ -113,6 +113,20 @@ TEST_F(LeafSpineLinks, WhatIsQueuedOrOnTheWayIsLostWithTheLink) {
   support::expect_books_balance(result);
 }
 
+TEST_F(LeafSpineLinks, AFailureAfterTheEndTakesNothing) {
+  const Workload workload = workload_of(16, {{.src = 0, .dst = 7, .bytes = 80 * 4096}});
+  const LinkId link = t_.ports[7][0];
+  FabricSettings settings = exact_settings();
+  settings.run.until = 12 * kMicrosecond;
+  settings.events = {{.at = settings.run.until, .link = link, .kind = LinkEvent::Kind::kDown}};
+  const RunResult failing = run_fabric(t_, workload, settings);
+  EXPECT_EQ(support::all_drops(failing), 0U);
+  EXPECT_GT(failing.packets_in_flight, 3U) << "some were on the link";
+  support::expect_books_balance(failing);
+  settings.events.clear();
+  support::expect_same(failing, run_fabric(t_, workload, settings));
+}
+
 // Hosts on all leaves send a packet each to another leaf every 3 µs.
 Workload drizzle(uint32_t hosts, Time until) {
   Random random(11);

@@ -30,15 +30,24 @@ bool reset_high_water() {
   return clear.good();
 }
 
-// A permutation under ECMP: what stands in queues is most of the memory.
-TEST(MemoryEstimate, IsAtLeastWhatARunTakesAndAtMostThreeTimesThat) {
+struct Row {
+  const char* description;
+  uint32_t hosts;
+  Pattern pattern;
+};
+
+class MemoryEstimate : public testing::TestWithParam<Row> {};
+
+TEST_P(MemoryEstimate, IsAtLeastWhatARunTakesAndAtMostThreeTimesThat) {
   if (support::kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
   if (!reset_high_water()) GTEST_SKIP() << "this system does not reset VmHWM";
-  const Topology t = build_fat_tree({.hosts = 432});
-  const Workload workload = support::workload_of(432, Permutation{});
+  const Row& row = GetParam();
+  const Topology t = build_fat_tree({.hosts = row.hosts});
+  const Workload workload = support::workload_of(row.hosts, row.pattern);
   FabricSettings settings;
   settings.run.threads = 1;
   settings.hosts.ack_every = 16;
+  settings.hosts.retransmit_timeout = kSecond;  // nothing is lost: it only waits
   settings.switches.scheduler = *lb::scheduler_named("ecmp");
   const uint64_t estimate = estimate_memory(t, workload, settings);
   reset_high_water();
@@ -49,6 +58,12 @@ TEST(MemoryEstimate, IsAtLeastWhatARunTakesAndAtMostThreeTimesThat) {
   EXPECT_GE(estimate, taken);
   EXPECT_LE(estimate, 3 * taken) << estimate << " estimated, " << taken << " taken";
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Patterns, MemoryEstimate,
+    testing::Values(Row{"a permutation under ECMP: most of the memory is what stands in queues", 432, Permutation{}},
+                    Row{"an incast: nearly all of it stands before one host", 128, Incast{.bytes = 1'000'000}}),
+    [](const auto& row) { return "Row" + std::to_string(row.index); });
 
 }  // namespace
 }  // namespace heddle::lab
