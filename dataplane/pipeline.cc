@@ -29,7 +29,7 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
   for (size_t i = 0; i < settings.ports.size(); ++i) {
     const PortSettings& port = settings.ports[i];
     ingress_.push_back(port.ingress);
-    plain_roce_.emplace_back(port.ingress, static_cast<PortId>(i));
+    plain_roce_.emplace_back(port.ingress, plain_facts_of(port.ingress));
     const bool mine = settings.mine.empty() || settings.mine[i];
     max_frame_.push_back(mine ? port.max_frame : 0);
     max_frame_there_.push_back(port.max_frame);
@@ -47,6 +47,15 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
   counters_.flow_control.resize(settings.ports.size());
   counters_.ports.resize(settings.ports.size());
   counters_.paths.resize(settings.paths);
+}
+
+const PlainRoce::Facts* Pipeline::plain_facts_of(const IngressPort& port) {
+  auto facts = std::make_unique<const PlainRoce::Facts>(PlainRoce::facts_of(port));
+  for (const auto& known : plain_facts_) {
+    if (*known == *facts) return known.get();
+  }
+  plain_facts_.push_back(std::move(facts));
+  return plain_facts_.back().get();
 }
 
 void Pipeline::use_tables(const ForwardingTables* tables) {
@@ -76,6 +85,7 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
     uint32_t destination;
     if (plain.matches(packet, frame)) [[likely]] {
       static_cast<HeaderFacts&>(meta) = plain.facts(frame);
+      meta.in_port = in;
       meta.flow_hash = hasher_.hash(frame, PlainRoce::shape());
       destination = net::load<uint32_t>(frame + PlainRoce::shape().l3_offset + 16);
     } else {

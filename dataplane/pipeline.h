@@ -158,6 +158,7 @@ class Pipeline {
 
  private:
   DropReason examine(PortId in, Packet* packet) const;
+  const PlainRoce::Facts* plain_facts_of(const IngressPort& port);
   // Where packets of one route go.
   struct Towards {
     lb::GroupView group;
@@ -217,6 +218,7 @@ class Pipeline {
   lb::FlowHasher hasher_;
   lb::PathSelector selector_;
   std::vector<IngressPort> ingress_;
+  std::vector<std::unique_ptr<const PlainRoce::Facts>> plain_facts_;  // all that differ
   std::vector<PlainRoce> plain_roce_;
   std::vector<uint32_t> max_frame_;        // of ports we own, else 0: one comparison finds both exceptions
   std::vector<uint32_t> max_frame_there_;  // of all ports

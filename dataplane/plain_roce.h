@@ -19,14 +19,17 @@ namespace heddle::dataplane {
 // What the short cut needs to know of a port.
 class PlainRoce {
  public:
-  PlainRoce(const IngressPort& settings, PortId port);
+  // What parse and classify would have found, by DSCP. Ports that classify alike share one: the lab has thousands.
+  using Facts = std::array<HeaderFacts, 64>;
+  static Facts facts_of(const IngressPort& settings);
+
+  // Keeps `facts`, which are those of `settings`.
+  PlainRoce(const IngressPort& settings, const Facts* facts);
 
   // Whether the short cut may be taken.
   bool matches(const Packet* packet, const uint8_t* frame) const;
-  // What parse and classify would have found.
-  const HeaderFacts& facts(const uint8_t* frame) const {
-    return facts_of_class_[class_of_dscp_[frame[kToIp + 1] >> 2U]];
-  }
+  // All but the port.
+  const HeaderFacts& facts(const uint8_t* frame) const { return (*facts_)[frame[kToIp + 1] >> 2U]; }
   // What all such packets have in common.
   static constexpr HeaderFacts shape();
 
@@ -39,8 +42,7 @@ class PlainRoce {
 
   // The port's first MAC as a frame's first eight bytes with the source's share shifted out; 1 is no frame's.
   uint64_t mac_ = 1;
-  std::array<uint8_t, 64> class_of_dscp_;
-  std::array<HeaderFacts, kTrafficClasses> facts_of_class_;
+  const Facts* facts_;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -55,13 +57,16 @@ constexpr HeaderFacts PlainRoce::shape() {
   return facts;
 }
 
-inline PlainRoce::PlainRoce(const IngressPort& settings, PortId port) : class_of_dscp_(settings.class_of_dscp) {
-  if (settings.trust != Trust::kDscp) class_of_dscp_.fill(settings.default_class);  // without a tag there is no PCP
-  facts_of_class_.fill(shape());
-  for (uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
-    facts_of_class_[tc].in_port = port;
-    facts_of_class_[tc].traffic_class = tc;
+inline PlainRoce::Facts PlainRoce::facts_of(const IngressPort& settings) {
+  Facts facts;
+  facts.fill(shape());
+  for (size_t dscp = 0; dscp < facts.size(); ++dscp) {  // without a tag there is no PCP
+    facts[dscp].traffic_class = settings.trust == Trust::kDscp ? settings.class_of_dscp[dscp] : settings.default_class;
   }
+  return facts;
+}
+
+inline PlainRoce::PlainRoce(const IngressPort& settings, const Facts* facts) : facts_(facts) {
   if (!settings.untagged || settings.macs.empty()) return;
   const uint64_t mac = bits_of(settings.macs[0]);
   if (!is_link_local(mac)) mac_ = mac << 16U;

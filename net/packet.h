@@ -51,6 +51,8 @@ struct alignas(16) HeaderFacts {
   PortId in_port = kNoPort;
   PortId out_port = kNoPort;  // set by path selection
   uint8_t reserved[2] = {};
+
+  friend bool operator==(const HeaderFacts&, const HeaderFacts&) = default;
 };
 static_assert(sizeof(HeaderFacts) == 16);
 

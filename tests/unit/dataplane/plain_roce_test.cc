@@ -22,7 +22,9 @@ SwitchPlan with_macs(std::vector<net::Mac> macs) {
 }
 
 bool takes_short_cut(const SwitchPlan& plan, const Packet* packet) {
-  return dataplane::PlainRoce(plan.ports[kInPort].ingress, kInPort).matches(packet, frame_of(packet));
+  const dataplane::IngressPort& port = plan.ports[kInPort].ingress;
+  const dataplane::PlainRoce::Facts facts = dataplane::PlainRoce::facts_of(port);
+  return dataplane::PlainRoce(port, &facts).matches(packet, frame_of(packet));
 }
 
 struct Outcome {
