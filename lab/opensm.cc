@@ -114,6 +114,7 @@ class Run {
   void wait_for_manager(ChildProcess& manager) const;
   void check_interrupt() const;
   std::string first_host() const;
+  std::string known_lids() const;
   std::string log_end() const;
   void read_lanes(SubnetTables& tables) const;
   std::optional<VlArbitration> query_arbitration(Lid lid, uint32_t port, SubnetTables tables) const;
@@ -132,6 +133,7 @@ OpensmRun Run::run() {
   const auto begin = Clock::now();
   write_file(directory_.file("fabric.net"), write_ibnetdiscover(topology_, link_up_));
   write_file(directory_.file("opensm.conf"), "");  // not the machine's
+  write_file(directory_.file("guid2lid"), known_lids());
   OpensmRun result;
   ChildProcess simulated(simulator());
   wait_for_simulator(simulated);
@@ -214,6 +216,23 @@ std::string Run::first_host() const {
     if (link_up_[topology_.ports[host][0]]) return node_identifier(topology_, host);
   }
   throw_bad_input("subnet: no host has a link that is up");
+}
+
+// OpenSM's memory of an earlier run: it keeps these LIDs, so that a re-sweep of a changed fabric finds hosts where they
+// were, as it does in a fabric that goes on running.
+std::string Run::known_lids() const {
+  const SubnetTables numbered = number_subnet(topology_, settings_.lmc);
+  std::string text;
+  for (HostId host = 0; host < topology_.host_count; ++host) {
+    const uint32_t lid = numbered.host_lids[host];
+    text += fmt::format("0x{:016x} 0x{:04x} 0x{:04x}\n\n", node_guid(topology_, host) + port_number(topology_, host, 0),
+                        lid, lid + numbered.paths_per_host() - 1);
+  }
+  for (uint32_t s = 0; s < numbered.switches.size(); ++s) {
+    const Lid lid = numbered.switches[s].lid;
+    text += fmt::format("0x{:016x} 0x{:04x} 0x{:04x}\n\n", node_guid(topology_, topology_.host_count + s), lid, lid);
+  }
+  return text;
 }
 
 void Run::check_interrupt() const {

@@ -24,7 +24,7 @@ struct OpensmSettings {
 };
 
 struct OpensmRun {
-  SubnetTables tables;             // with LIDs, forwarding tables, and what there is of lanes
+  SubnetTables tables;             // with the LIDs of number_subnet, forwarding tables, and what there is of lanes
   std::vector<HostId> host_order;  // of ftree: the order in which shifts are free of contention
   std::string version;             // "OpenSM 3.3.23"
   double seconds = 0;

@@ -147,7 +147,8 @@ SubnetTables read_lft_dump(const Topology& topology, std::string_view text, std:
       if (port == 0 && at.lid == 0) at.lid = static_cast<Lid>(*lid);
     }
   }
-  if (s == kNoSwitch) throw_bad_input("{}: no forwarding table; accepted: OpenSM's {} or what dump_fts prints", file, kLftDump);
+  if (s == kNoSwitch)
+    throw_bad_input("{}: no forwarding table; accepted: OpenSM's {} or what dump_fts prints", file, kLftDump);
   find_host_lids(topology, tables);
   return tables;
 }

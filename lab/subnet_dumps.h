@@ -47,8 +47,8 @@ std::string write_vl_arbitration_dump(const Topology& topology, const SubnetTabl
 
 // All that a directory holds of it; the tables of LIDs must be there. The engine is "file".
 SubnetTables read_subnet_directory(const Topology& topology, const std::string& directory);
-// Writes them, with fabric.net (ibnetdiscover) beside them, and the order of hosts if there is one. Throws Error (failed)
-// if it cannot.
+// Writes them, with fabric.net (ibnetdiscover) beside them, and the order of hosts if there is one. Throws Error
+// (failed) if it cannot.
 void write_subnet_directory(const Topology& topology, const std::vector<bool>& link_up, const SubnetTables& tables,
                             const std::vector<HostId>& host_order, const std::string& directory);
 

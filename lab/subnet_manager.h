@@ -36,7 +36,8 @@ struct ManagerOptions {
 const std::vector<std::string_view>& subnet_engines();
 bool is_built_in(std::string_view engine);
 
-// The tables over the links that are up. A directory's are checked against the topology, not recomputed. Throws Error:
+// The tables over the links that are up. A directory's are checked against the topology, not recomputed; OpenSM's for
+// the same fabric are remembered for a while. Throws Error:
 // bad input where the routing or its files do not fit the topology, failed where OpenSM cannot be run or fails.
 ManagedSubnet manage_subnet(const Topology& topology, const std::vector<bool>& link_up, const SubnetRouting& routing,
                             const ManagerOptions& options = {});

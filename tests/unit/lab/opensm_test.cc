@@ -78,8 +78,12 @@ TEST(Opensm, AResweepGoesAroundAFailedLink) {
   const Topology t = build_leaf_spine({.hosts = 32, .leaves = 4, .spines = 4});
   std::vector<bool> up = all_up(t);
   up[t.links_between(node(t, "leaf0"), node(t, "spine2"))[0]] = false;
-  EXPECT_GT(check_subnet(t, up, route(t, "updn", all_up(t)).tables).dropped, 0U);
-  EXPECT_TRUE(check_subnet(t, up, route(t, "updn", up).tables).all_reachable());
+  const SubnetTables before = route(t, "updn", all_up(t)).tables;
+  EXPECT_EQ(before.host_lids, number_subnet(t, 0).host_lids);
+  EXPECT_GT(check_subnet(t, up, before).dropped, 0U);
+  const SubnetTables after = route(t, "updn", up).tables;
+  EXPECT_TRUE(check_subnet(t, up, after).all_reachable());
+  EXPECT_EQ(after.host_lids, before.host_lids) << "hosts keep their addresses";
 }
 
 TEST(Opensm, LmcGivesEveryHostSeveralPaths) {
