@@ -75,10 +75,7 @@ lb::Scheduler read_scheduler(const Value& value) {
     }
     value.refuse_found("scheduler " + two_choices(scheduler), accepted);
   }
-  std::vector<std::string_view> names;
-  names.reserve(lb::kSchedulerPresets.size());
-  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.push_back(preset.name);
-  const std::string accepted = listed(names) + ", or {granularity: …, choice: …}";
+  const std::string accepted = listed(lb::kSchedulerNames) + ", or {granularity: …, choice: …}";
   const auto scheduler = lb::scheduler_named(value.scalar(accepted));
   if (!scheduler) value.refuse(accepted);
   return *scheduler;

@@ -79,7 +79,7 @@ std::string quote(std::string_view text) {
   return result + "'";
 }
 
-std::string listed(const std::vector<std::string_view>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+std::string listed(std::span<const std::string_view> words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
   if (word.size() > kLongestWord) return {};

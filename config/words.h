@@ -1,6 +1,7 @@
 // Words in error texts: what the user wrote, safely quoted, and what they probably meant.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,7 @@ size_t utf8_length(std::string_view text, size_t at);
 std::string quote(std::string_view text);
 
 // "a, b, c"
-std::string listed(const std::vector<std::string_view>& words);
+std::string listed(std::span<const std::string_view> words);
 
 // The candidate that `word` is a typing error of: one or two letters (a third of its length at most) inserted, left
 // out, changed or swapped, case and `-`/`_` aside. Empty if none is near; the first of equally near ones.

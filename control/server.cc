@@ -78,10 +78,7 @@ lb::NextHop hop_field(const Json& object, const RunningSwitch& running) {
 lb::Scheduler scheduler_named(const Json& name, const std::string& key) {
   const auto found = name.is_string() ? lb::scheduler_named(name.get<std::string>()) : std::nullopt;
   if (found) return *found;
-  std::vector<std::string_view> names;
-  names.reserve(lb::kSchedulerPresets.size());
-  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.push_back(preset.name);
-  refuse(fmt::format("{}: found {}; accepted: {}", key, name.dump(), fmt::join(names, ", ")));
+  refuse(fmt::format("{}: found {}; accepted: {}", key, name.dump(), fmt::join(lb::kSchedulerNames, ", ")));
 }
 
 // The schedulers of a group: all of them, what is not named being as the group's own.

@@ -48,9 +48,7 @@ class Runner {
 };
 
 std::vector<std::string> base_schemes() {
-  std::vector<std::string> names;
-  names.reserve(lb::kSchedulerPresets.size() + 1);
-  for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) names.emplace_back(preset.name);
+  std::vector<std::string> names(lb::kSchedulerNames.begin(), lb::kSchedulerNames.end());
   names.emplace_back(kHostSpray);
   return names;
 }

@@ -119,6 +119,8 @@ class Host : public LiveNode {
     Time eligible_at = 0;  // when its next packet may start
   };
 
+  template <typename Queue>
+  void connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) const;
   void arrive(Packet* packet, Time now);
   void receive_data(Packet* packet, Time now);
   void receive_ack(Packet* packet, Time now);

@@ -5,15 +5,19 @@
 
 namespace heddle::lab {
 
+template <typename Queue>
+void Host::connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) const {
+  queue.peer = peer;
+  queue.qp = qp;
+  queue.dest_qp = dest_qp;
+  queue.source_port = settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(qp, dest_qp);
+}
+
 uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue) {
   const auto first = static_cast<uint32_t>(send_queues_.size());
   for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
     SendQueue& queue = send_queues_.emplace_back();
-    queue.peer = peer;
-    queue.qp = send_queue_number(first + i);
-    queue.dest_qp = receive_queue_number(first_receive_queue + i);
-    queue.source_port =
-        settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(queue.qp, queue.dest_qp);
+    connect(queue, peer, send_queue_number(first + i), receive_queue_number(first_receive_queue + i));
     if (controls_congestion_) paced_.push_back({flowctl::ReactionPoint(dcqcn_, settings_.rate)});
   }
   return first;
@@ -23,11 +27,7 @@ uint32_t Host::add_receive_queues(HostId peer, uint32_t first_send_queue) {
   const auto first = static_cast<uint32_t>(receive_queues_.size());
   for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
     ReceiveQueue& queue = receive_queues_.emplace_back();
-    queue.peer = peer;
-    queue.qp = receive_queue_number(first + i);
-    queue.dest_qp = send_queue_number(first_send_queue + i);
-    queue.source_port =
-        settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(queue.qp, queue.dest_qp);
+    connect(queue, peer, receive_queue_number(first + i), send_queue_number(first_send_queue + i));
     if (controls_congestion_) notification_.emplace_back();
   }
   return first;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -48,6 +49,13 @@ inline constexpr std::array<SchedulerPreset, 9> kSchedulerPresets{{
      {Granularity::kPacket, Choice::kQuality},
      "each packet the less loaded of two random members (SAI ARS per-packet-quality)"},
 }};
+
+// Their names, in the same order.
+inline constexpr std::array<std::string_view, kSchedulerPresets.size()> kSchedulerNames = [] {
+  std::array<std::string_view, kSchedulerPresets.size()> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kSchedulerPresets[i].name;
+  return names;
+}();
 
 // The preset of that name; nullopt if there is none.
 constexpr std::optional<Scheduler> scheduler_named(std::string_view name) {

@@ -54,8 +54,8 @@ TEST(Words, Nearest) {
 }
 
 TEST(Words, Listed) {
-  EXPECT_EQ(listed({"a", "b", "c"}), "a, b, c");
-  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed(std::vector<std::string_view>{"a", "b", "c"}), "a, b, c");
+  EXPECT_EQ(listed(std::vector<std::string_view>{}), "");
 }
 
 }  // namespace
