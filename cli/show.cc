@@ -27,9 +27,9 @@ void show(const Options& options) {
 void add_show(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("show", "Ask a running switch");
-  command->add_option("WHAT", options->what, "ports, routes, paths, queues, buffer, pfc, ecn or drops")
+  command->add_option("WHAT", options->what, "ports, routes, paths, queues, buffer, pfc, watchdog, ecn or drops")
       ->required()
-      ->check(CLI::IsMember({"ports", "routes", "paths", "queues", "buffer", "pfc", "ecn", "drops"}));
+      ->check(CLI::IsMember({"ports", "routes", "paths", "queues", "buffer", "pfc", "watchdog", "ecn", "drops"}));
   command->add_option("--socket", options->socket, "Control socket; default: the only one in /run/heddle");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--all", options->all, "Queues and buffer: also those never used");

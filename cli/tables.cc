@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -79,6 +80,28 @@ std::vector<Row> pfc_rows(const Json& view) {
                     text(pfc.at("rx_malformed"))});
   }
   return rows;
+}
+
+std::string watchdog_text(const Json& view) {
+  if (view.at("watchdog").empty()) return "no port has a PFC watchdog\n";
+  std::vector<Row> rows{
+      {"port", "class", "detect ms", "restore ms", "action", "state", "storms", "restores", "dropped"}};
+  for (const Json& dog : view.at("watchdog")) {
+    rows.push_back({text(dog.at("port")), text(dog.at("class")), fmt::format("{:g}", dog.at("detect_ms").get<double>()),
+                    fmt::format("{:g}", dog.at("restore_ms").get<double>()), text(dog.at("action")),
+                    text(dog.at("state")), text(dog.at("storms")), text(dog.at("restores")), text(dog.at("dropped"))});
+  }
+  std::string page = text_table(rows);
+  for (const Json& event : view.at("events")) {
+    const auto at = event.at("at_ms").get<int64_t>();
+    const auto seconds = static_cast<std::time_t>(at / 1000);
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    page += fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z  {} class {}: {}\n", utc.tm_year + 1900,
+                        utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, at % 1000,
+                        text(event.at("port")), text(event.at("class")), text(event.at("event")));
+  }
+  return page;
 }
 
 std::vector<Row> ecn_rows(const Json& view) {
@@ -164,6 +187,7 @@ std::string table_of(const std::string& what, const Json& view) {
   if (what == "queues") return text_table(queues_rows(view));
   if (what == "buffer") return buffer_text(view);
   if (what == "pfc") return text_table(pfc_rows(view));
+  if (what == "watchdog") return watchdog_text(view);
   if (what == "ecn") return text_table(ecn_rows(view));
   if (what == "routes") return text_table(routes_rows(view));
   if (what == "paths") return text_table(paths_rows(view)) + path_notes(view);

@@ -1,6 +1,9 @@
 #include "config/flow_control.h"
 
 #include <cstdlib>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "config/units.h"
 
@@ -21,6 +24,31 @@ flowctl::WredCurve read_curve(const Map& map) {
   curve.max_bytes = map.required("kmax", bytes(curve.min_bytes, kMaxBuffer));
   curve.max_probability = map.optional("pmax", 1, share());
   return curve;
+}
+
+std::optional<flowctl::WatchdogSettings> read_watchdog(const Value& value, ClockKind clock) {
+  if (value.is_missing() || value.is_word("none")) return std::nullopt;
+  const Map map = value.map({"detect", "restore", "action"});
+  constexpr Duration kLeastVirtual = 10 * kMicrosecond;
+  const bool real = clock == ClockKind::kReal;
+  const Duration least_detect = real ? flowctl::kMinWatchdogDetect : kLeastVirtual;
+  const Duration least_restore = real ? flowctl::kMinWatchdogRestore : kLeastVirtual;
+  flowctl::WatchdogSettings watchdog;
+  watchdog.detect = map.optional("detect", watchdog.detect, duration(least_detect, flowctl::kMaxWatchdogDetect));
+  watchdog.restore = map.optional("restore", watchdog.restore, duration(least_restore, flowctl::kMaxWatchdogRestore));
+  watchdog.action = map.optional(
+      "action", watchdog.action,
+      one_of<flowctl::WatchdogAction>({{name_of(flowctl::WatchdogAction::kDrop), flowctl::WatchdogAction::kDrop},
+                                       {name_of(flowctl::WatchdogAction::kForward), flowctl::WatchdogAction::kForward},
+                                       {name_of(flowctl::WatchdogAction::kAlert), flowctl::WatchdogAction::kAlert}}));
+  return watchdog;
+}
+
+nlohmann::ordered_json watchdog_json(const std::optional<flowctl::WatchdogSettings>& watchdog) {
+  if (!watchdog) return "none";
+  return {{"detect", print_duration(watchdog->detect)},
+          {"restore", print_duration(watchdog->restore)},
+          {"action", name_of(watchdog->action)}};
 }
 
 }  // namespace heddle::config

@@ -270,7 +270,10 @@ void RunningSwitch::install_routes() {
   routes_->apply(batch);
 }
 
-void RunningSwitch::tick() { kernel_losses_->sample(devices_); }
+void RunningSwitch::tick() {
+  kernel_losses_->sample(devices_);
+  notice_storms();
+}
 
 void RunningSwitch::stop(std::chrono::milliseconds patience) {
   if (!running_) return;

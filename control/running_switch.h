@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,25 @@ struct PfcStatus {
   uint64_t rx_malformed = 0;
 };
 
+// The PFC watchdog of one class of a port.
+struct WatchdogStatus {
+  std::string port;
+  unsigned traffic_class = 0;
+  flowctl::WatchdogSettings settings;
+  bool stormed = false;
+  uint64_t storms = 0;
+  uint64_t restores = 0;
+  uint64_t dropped = 0;  // packets
+};
+
+// What a watchdog did, as the control thread saw it.
+struct WatchdogEventStatus {
+  std::chrono::system_clock::time_point at;
+  std::string port;
+  unsigned traffic_class = 0;
+  bool storm = false;  // else: its end
+};
+
 // Of all groups and workers.
 struct FlowletStatus {
   uint64_t flowlets = 0;
@@ -125,6 +146,10 @@ class RunningSwitch {
   std::vector<QueueStatus> queue_status() const;
   BufferStatus buffer_status() const;
   std::vector<PfcStatus> pfc_status() const;
+  std::vector<WatchdogStatus> watchdog_status() const;
+  // The last kWatchdogEvents, oldest first. Any thread.
+  static constexpr size_t kWatchdogEvents = 64;
+  std::vector<WatchdogEventStatus> watchdog_events() const;
   // Peaks count anew from now on: what they were since the last time has been read.
   void restart_peaks();
   std::vector<WorkerStatus> worker_status() const;
@@ -147,6 +172,7 @@ class RunningSwitch {
   std::vector<Rate> port_rates() const;
   dataplane::PfcSettings pfc_settings(size_t port) const;
   telemetry::FlowControlCounters flow_counters(size_t port) const;
+  void notice_storms();
   void add_device_losses(size_t port, telemetry::PortCounters& counters) const;
 
   SwitchConfig config_;
@@ -165,6 +191,9 @@ class RunningSwitch {
   std::vector<std::unique_ptr<dataplane::Worker>> workers_;
   std::unique_ptr<class KernelLosses> kernel_losses_;
   std::unique_ptr<LinkWatch> links_;
+  std::vector<WatchdogStatus> watchdogs_noticed_;  // as `tick` last saw them
+  mutable std::mutex watchdog_mutex_;
+  std::deque<WatchdogEventStatus> watchdog_events_;
   bool running_ = false;
 };
 

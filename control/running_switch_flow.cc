@@ -1,9 +1,29 @@
 // Shared buffer and priority-based flow control of a running switch: checked at start, shown while it runs.
+#include <string_view>
+
+#include <fmt/format.h>
+
 #include "control/running_switch.h"
 #include "dataplane/device_traits.h"
 #include "net/error.h"
 
 namespace heddle::control {
+
+namespace {
+
+std::string_view in_storm(flowctl::WatchdogAction action) {
+  switch (action) {
+    case flowctl::WatchdogAction::kDrop:
+      return "its packets are dropped";
+    case flowctl::WatchdogAction::kForward:
+      return "the pause is ignored";
+    case flowctl::WatchdogAction::kAlert:
+      break;
+  }
+  return "its packets wait";
+}
+
+}  // namespace
 
 std::vector<Rate> RunningSwitch::port_rates() const {
   std::vector<Rate> rates;
@@ -47,6 +67,7 @@ dataplane::PfcSettings RunningSwitch::pfc_settings(size_t port) const {
   const bool is_virtual = !dataplane::traits_of(device.driver).driver.empty();
   settings.link = is_virtual || device.rate.is_unlimited() ? port_rates()[port] : device.rate;
   settings.source = config.macs.empty() ? device.mac : config.macs.front();
+  settings.watchdog = config.watchdog;
   return settings;
 }
 
@@ -111,6 +132,51 @@ std::vector<PfcStatus> RunningSwitch::pfc_status() const {
     }
   }
   return all;
+}
+
+std::vector<WatchdogStatus> RunningSwitch::watchdog_status() const {
+  std::vector<WatchdogStatus> all;
+  for (size_t i = 0; i < config_.ports.size(); ++i) {
+    const PortConfig& port = config_.ports[i];
+    if (!port.watchdog) continue;
+    const telemetry::FlowControlCounters counters = flow_counters(i);
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      if (((lossless_classes(port) >> tc) & 1U) == 0) continue;
+      // A storm is counted before its end, and read after it.
+      const uint64_t restores = counters.watchdog_restores[tc].get();
+      const uint64_t storms = counters.watchdog_storms[tc].get();
+      all.push_back({.port = port.name,
+                     .traffic_class = tc,
+                     .settings = *port.watchdog,
+                     .stormed = storms > restores,
+                     .storms = storms,
+                     .restores = restores,
+                     .dropped = counters.watchdog_drops[tc].get()});
+    }
+  }
+  return all;
+}
+
+std::vector<WatchdogEventStatus> RunningSwitch::watchdog_events() const {
+  const std::lock_guard lock(watchdog_mutex_);
+  return {watchdog_events_.begin(), watchdog_events_.end()};
+}
+
+// Storms that began or ended since the last tick; a queue is stormed for far longer than the time between two.
+void RunningSwitch::notice_storms() {
+  const std::vector<WatchdogStatus> now = watchdog_status();
+  if (watchdogs_noticed_.empty()) watchdogs_noticed_.resize(now.size());
+  const std::lock_guard lock(watchdog_mutex_);
+  for (size_t i = 0; i < now.size(); ++i) {
+    const WatchdogStatus& dog = now[i];
+    if (dog.stormed == watchdogs_noticed_[i].stormed && dog.storms == watchdogs_noticed_[i].storms) continue;
+    watchdogs_noticed_[i] = dog;
+    watchdog_events_.push_back({std::chrono::system_clock::now(), dog.port, dog.traffic_class, dog.stormed});
+    if (watchdog_events_.size() > kWatchdogEvents) watchdog_events_.pop_front();
+    notice_(
+        fmt::format("port {} class {}: {}", dog.port, dog.traffic_class,
+                    dog.stormed ? fmt::format("PFC storm, {}", in_storm(dog.settings.action)) : "PFC storm is over"));
+  }
 }
 
 void RunningSwitch::restart_peaks() {

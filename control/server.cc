@@ -208,6 +208,7 @@ void Server::State::install_handlers() {
   http.Get("/buffer",
            answer([this, read](const Request& r) { return read(r, buffer_view(running, r.has_param("all"))); }));
   http.Get("/pfc", answer([this](const Request&) { return pfc_view(running); }));
+  http.Get("/watchdog", answer([this](const Request&) { return watchdog_view(running); }));
   http.Get("/ecn", answer([this](const Request&) { return ecn_view(running); }));
   http.Get("/routes", answer([this](const Request&) { return routes_view(running); }));
   http.Get("/paths", answer([this](const Request&) { return paths_view(running); }));

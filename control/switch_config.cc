@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/flow_control.h"
 #include "config/path_selection.h"
 #include "control/switch_config_parts.h"
 #include "net/random.h"
@@ -70,8 +71,8 @@ namespace {
 
 SwitchConfig read(const Document& document) {
   SwitchConfig config;
-  const Map root =
-      document.root().map({"switch", "ports", "groups", "routes", "classes", "buffer", "hash", "ars", "resequencer"});
+  const Map root = document.root().map(
+      {"switch", "ports", "groups", "routes", "classes", "buffer", "watchdog", "hash", "ars", "resequencer"});
   read_switch(
       root.section("switch", {"name", "seed", "memory", "workers", "idle", "control", "max_routes", "buffer_packets"}),
       config);
@@ -80,6 +81,7 @@ SwitchConfig read(const Document& document) {
   read_routes(root.list("routes", 0, 2 * kMaxRoutes), config);
   const Map classes = root.section("classes", {"dscp", "pcp", "queues"});
   read_classes(classes, config);
+  config.watchdog = config::read_watchdog(root.at("watchdog"), config::ClockKind::kReal);
   read_flow_control(root.section("buffer", {"size", "packets"}), classes, root.list("ports", 1, kMaxPorts), config);
   read_hash(root.section("hash", {"roce", "tcp-udp", "ip"}), config);
   config.resequencer = config::read_resequencer(root.section("resequencer", config::resequencer_keys()));

@@ -21,6 +21,7 @@
 #include "dataplane/egress_queue.h"
 #include "dataplane/shared_buffer.h"
 #include "flowctl/ecn.h"
+#include "flowctl/pfc_watchdog.h"
 #include "lb/ars.h"
 #include "lb/flow_hash.h"
 #include "lb/next_hop_group.h"
@@ -94,9 +95,10 @@ struct PortConfig {
   bool resequence = false;  // hosts are behind it that want packets in order
   QueueConfigs queues;      // those of the classes, with what the port says otherwise
   PfcBackend pfc = PfcBackend::kNone;
-  uint16_t pfc_quanta = 0xffff;  // asked for each time, 2–65535
-  Duration pfc_reaction = 0;     // from XOFF until the peer is silent, wire times aside
-  std::string place;             // "leaf.yaml:12", for errors found at start
+  uint16_t pfc_quanta = 0xffff;                       // asked for each time, 2–65535
+  Duration pfc_reaction = 0;                          // from XOFF until the peer is silent, wire times aside
+  std::optional<flowctl::WatchdogSettings> watchdog;  // of the lossless classes; nothing: none
+  std::string place;                                  // "leaf.yaml:12", for errors found at start
 
   // Longest frame without FCS: the Ethernet header and up to two VLAN tags around an IP packet of `mtu` bytes.
   uint32_t frame_bytes() const { return mtu + 14U + 8U; }
@@ -144,7 +146,8 @@ struct SwitchConfig {
   std::array<uint8_t, 8> class_of_pcp{0, 1, 2, 3, 4, 5, 6, 7};
   QueueConfigs queues;  // of ports that say nothing else
   BufferConfig buffer;
-  lb::HashSettings hash;  // its seed is `seed`
+  std::optional<flowctl::WatchdogSettings> watchdog;  // of ports with PFC that say nothing else
+  lb::HashSettings hash;                              // its seed is `seed`
   lb::ArsSettings ars;
   lb::ResequencerSettings resequencer;
 
@@ -156,10 +159,10 @@ struct SwitchConfig {
   }
 };
 
-// What still arrives after XOFF at a port of that rate: the frame its peer has begun, the frame of ours that the pause
-// waits for, and what the peer sends until both have reacted. Throws bad input if a lossless class has less and does
-// not say `force`, or if all reservations together exceed the buffer. `rates` are the ports'; unlimited = not known
-// yet.
+// What still arrives after XOFF at a port of that rate, which is limited (flowctl::required_headroom): the rest of the
+// burst in hand, the frame its peer has begun, the frame of ours that the pause waits for, and what the peer sends
+// until both have reacted. Throws bad input if a lossless class has less and does not say `force`, or if all
+// reservations together exceed the buffer. `rates` are the ports'; unlimited = not known yet.
 uint64_t needed_headroom(const PortConfig& port, Rate rate);
 void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates);
 // The pool's settings with those rates.

@@ -1,12 +1,14 @@
 // `buffer:`, the queues of classes and ports, PFC and ECN of the switch configuration.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "config/flow_control.h"
 #include "config/units.h"
 #include "control/switch_config_parts.h"
+#include "flowctl/headroom.h"
 #include "net/error.h"
 
 namespace heddle::control {
@@ -47,10 +49,11 @@ void read_flow_control(const Map& buffer, const Map& classes, const List& ports,
   for (size_t i = 0; i < ports.size(); ++i) {
     PortConfig& port = config.ports[i];
     port.queues = config.queues;
-    read_port(ports[i].map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",       "worker",
-                            "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",  "vlans",
-                            "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence"}),
-              config, port);
+    read_port(
+        ports[i].map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",        "worker",
+                      "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",   "vlans",
+                      "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence", "watchdog"}),
+        config, port);
     rates.push_back(port.rate.value_or(Rate::unlimited()));
   }
   check_buffer(config, rates);
@@ -62,10 +65,21 @@ uint8_t lossless_classes(const PortConfig& port) {
   return static_cast<uint8_t>(classes);
 }
 
-uint64_t needed_headroom(const PortConfig& port, Rate rate) {
-  const uint64_t frame = port.frame_bytes() + static_cast<uint64_t>(kEthernetOverhead);
-  return 2 * frame + rate.bytes_in(port.pfc_reaction);
+namespace {
+
+// The burst that crosses XOFF has been received whole. What is with the device is as long as the scheduler may make up
+// for, hence part of the reaction.
+flowctl::Headroom headroom_of(const PortConfig& port, Rate rate) {
+  return flowctl::required_headroom({.rate = rate,
+                                     .frame_bytes = port.frame_bytes(),
+                                     .peer_reaction = Duration{0},
+                                     .reaction = port.pfc_reaction,
+                                     .burst = kBurst});
 }
+
+}  // namespace
+
+uint64_t needed_headroom(const PortConfig& port, Rate rate) { return headroom_of(port, rate).bytes; }
 
 void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates) {
   if (!config.buffer.on) return;
@@ -76,12 +90,15 @@ void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       const QueueConfig& queue = port.queues[tc];
       if (!queue.lossless || queue.force || queue.headroom.value_or(needed) >= needed) continue;
+      std::string sum;
+      for (const flowctl::HeadroomStep& step : headroom_of(port, rates[i]).steps) {
+        sum += fmt::format("{}{} ({})", sum.empty() ? "" : " + ", step.bytes, step.what);
+      }
       throw_bad_input(
-          "{}: found headroom {} for lossless class {} of port {}; accepted: at least {} bytes = 2 frames × {} + "
-          "{} × reaction {}, or force: true",
-          port.place, config::print_bytes(*queue.headroom), tc, port.name, needed,
-          port.frame_bytes() + static_cast<uint64_t>(kEthernetOverhead), config::print_rate(rates[i]),
-          config::print_duration(port.pfc_reaction));
+          "{}: found headroom {} for lossless class {} of port {}; accepted: at least {} bytes: {} in whole KiB, where "
+          "pfc_reaction is {} at {}; or force: true",
+          port.place, config::print_bytes(*queue.headroom), tc, port.name, needed, sum,
+          config::print_duration(port.pfc_reaction), config::print_rate(rates[i]));
     }
   }
   const dataplane::BufferSettings settings = buffer_settings(config, rates);
@@ -216,6 +233,13 @@ void read_port(const Map& map, const SwitchConfig& config, PortConfig& port) {
   port.pfc_reaction = map.optional("pfc_reaction", 2 * round, config::duration(0, kSecond));
   if (port.pfc != PfcBackend::kNone && !lossless) {
     map.at("pfc").refuse("none, or a class with lossless: true", "on a port without lossless classes");
+  }
+  if (port.pfc == PfcBackend::kFrames) port.watchdog = config.watchdog;
+  const Value watchdog = map.at("watchdog");
+  if (watchdog.is_missing()) return;
+  port.watchdog = config::read_watchdog(watchdog, config::ClockKind::kReal);
+  if (port.watchdog && port.pfc != PfcBackend::kFrames) {
+    watchdog.refuse_found("a watchdog on a port that nobody can pause", "none, or pfc: frames beside it");
   }
 }
 

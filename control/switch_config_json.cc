@@ -1,6 +1,7 @@
 // The effective configuration as JSON, in the words of the configuration itself.
 #include <nlohmann/json.hpp>
 
+#include "config/flow_control.h"
 #include "config/path_selection.h"
 #include "config/units.h"
 #include "control/switch_config_parts.h"
@@ -44,6 +45,7 @@ Json to_json(const SwitchConfig& config) {
   if (config.buffer.on) {
     json["buffer"] = {{"size", config::print_bytes(config.buffer.bytes)}, {"packets", config.buffer.packets}};
   }
+  json["watchdog"] = config::watchdog_json(config.watchdog);
   json["hash"] = hash_json(config);
   json["ars"] = config::ars_json(config.ars);
   json["resequencer"] = config::resequencer_json(config.resequencer);
@@ -102,6 +104,9 @@ Json port_json(const PortConfig& port, const SwitchConfig& config) {
   json["pfc"] = word_for(pfc_words(), port.pfc);
   json["pfc_quanta"] = port.pfc_quanta;
   json["pfc_reaction"] = config::print_duration(port.pfc_reaction);
+  if (port.watchdog != (port.pfc == PfcBackend::kFrames ? config.watchdog : std::nullopt)) {
+    json["watchdog"] = config::watchdog_json(port.watchdog);
+  }
   return json;
 }
 

@@ -56,9 +56,10 @@ const Words<dataplane::Trust>& trust_words() {
 void read_ports(const List& items, SwitchConfig& config) {
   std::vector<Device> devices;
   for (const Value& item : items) {
-    const Map map = item.map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",       "worker",
-                              "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",  "vlans",
-                              "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence"});
+    const Map map =
+        item.map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",        "worker",
+                  "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",   "vlans",
+                  "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence", "watchdog"});
     PortConfig port;
     port.place = item.place().text();
     port.name = map.required("name", config::name_text(31));

@@ -138,6 +138,30 @@ Json pfc_view(const RunningSwitch& running) {
   return {{"pfc", classes}};
 }
 
+Json watchdog_view(const RunningSwitch& running) {
+  Json queues = Json::array();
+  for (const WatchdogStatus& dog : running.watchdog_status()) {
+    queues.push_back({{"port", dog.port},
+                      {"class", dog.traffic_class},
+                      {"detect_ms", to_microseconds(dog.settings.detect) / 1000},
+                      {"restore_ms", to_microseconds(dog.settings.restore) / 1000},
+                      {"action", flowctl::name_of(dog.settings.action)},
+                      {"state", dog.stormed ? "stormed" : "operational"},
+                      {"storms", dog.storms},
+                      {"restores", dog.restores},
+                      {"dropped", dog.dropped}});
+  }
+  Json events = Json::array();
+  for (const WatchdogEventStatus& event : running.watchdog_events()) {
+    const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(event.at.time_since_epoch());
+    events.push_back({{"at_ms", at.count()},
+                      {"port", event.port},
+                      {"class", event.traffic_class},
+                      {"event", event.storm ? "storm" : "restored"}});
+  }
+  return {{"watchdog", queues}, {"events", events}};
+}
+
 Json ecn_view(const RunningSwitch& running) {
   Json queues = Json::array();
   for (const QueueStatus& queue : running.queue_status()) {

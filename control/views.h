@@ -20,6 +20,8 @@ Json queues_view(const RunningSwitch& running, bool all);
 Json buffer_view(const RunningSwitch& running, bool all);
 // {"pfc": [{port, backend, class, rx_pause, …}]}, lossless classes
 Json pfc_view(const RunningSwitch& running);
+// {"watchdog": [{port, class, action, state, storms, …}], "events": [{at, port, class, event}]}
+Json watchdog_view(const RunningSwitch& running);
 // {"ecn": [{port, class, kmin, kmax, pmax, eligible, marked, share}]}, queues that mark
 Json ecn_view(const RunningSwitch& running);
 // {"routes": [{prefix, via}]}

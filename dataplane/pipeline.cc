@@ -43,6 +43,7 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
     careful_ = true;
   }
   if (buffered_) buffer_.configure(settings.buffer, settings.mine, settings.ledgers, settings.self);
+  configure_watchdog();
   awakened_.reserve(settings.ports.size());
   counters_.flow_control.resize(settings.ports.size());
   counters_.ports.resize(settings.ports.size());
@@ -364,8 +365,8 @@ inline DropReason Pipeline::refusal_of_queue(const Packet* packet, PortId out, u
   const unsigned tc = meta.traffic_class;
   const uint64_t queued = egress_[out].queue(tc).bytes();
   if (((drops_early_[out] >> tc) & 1U) != 0) [[unlikely]] {
-    PortControl& control = controls_[out];
-    if (control.drop[tc].strikes(queued, control.random)) return DropReason::kWred;
+    const DropReason reason = early_refusal(out, tc, queued);
+    if (reason != DropReason::kNone) return reason;
   }
   if (buffered_ && !buffer_.is_lossless(meta.in_port, tc) && !buffer_.admits(out, tc, queued, frame_bytes))
     return DropReason::kBufferFull;
@@ -374,6 +375,10 @@ inline DropReason Pipeline::refusal_of_queue(const Packet* packet, PortId out, u
 
 DropReason Pipeline::count_refusal(const Packet* packet, DropReason reason) {
   const PacketMeta& meta = meta_of(packet);
+  if (reason == DropReason::kPfcStorm) {
+    note_drop_in_storm(packet);
+    return reason;
+  }
   const bool lossless = buffered_ && buffer_.is_lossless(meta.in_port, meta.traffic_class);
   if (lossless && reason != DropReason::kFrameTooLong) {
     counters_.flow_control[meta.in_port].lossless_violations[meta.traffic_class].add(1);
@@ -481,24 +486,31 @@ void Pipeline::count_unsent(PortId out, Packet* const* packets, unsigned count, 
 }
 
 void Pipeline::flush(PortId out, DropReason reason, Time now) {
+  controls_[out].pauses.clear(now);
+  controls_[out].sender.forget();
+  drop_queued(out, 0xff, reason);
+  egress_[out].set_paused(0);
+  if (buffer_.has_changed()) follow_buffer(now);
+  find_attention(now);
+}
+
+// Drops what the queues of those classes hold, and gives their bytes back; leaves the others paused.
+void Pipeline::drop_queued(PortId out, uint8_t classes, DropReason reason) {
   EgressScheduler& port = egress_[out];
   const Rate rate = port.rate();
   port.set_rate(Rate::unlimited());
-  port.set_paused(0);
-  controls_[out].pauses.clear(now);
-  controls_[out].sender.forget();
+  port.set_paused(static_cast<uint8_t>(~classes));
   Packet* packets[kBurst];
   while (const unsigned n = port.schedule(packets, kBurst, 0)) {
     for (unsigned i = 0; i < n; ++i) {
       const PacketMeta& meta = meta_of(packets[i]);
       if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, packets[i]->pkt_len);
+      if (reason == DropReason::kPfcStorm) note_drop_in_storm(packets[i]);
       drop(out, packets[i], reason);
     }
     flush_drops();
   }
   port.set_rate(rate);
-  if (buffer_.has_changed()) follow_buffer(now);
-  find_attention(now);
 }
 
 void Pipeline::drop(PortId charged, Packet* packet, DropReason reason) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "flowctl/ecn.h"
 #include "flowctl/pfc.h"
 #include "flowctl/pfc_sender.h"
+#include "flowctl/pfc_watchdog.h"
 #include "lb/path_selector.h"
 #include "lb/resequencer.h"
 #include "net/packet.h"
@@ -37,6 +39,8 @@ struct PfcSettings {
   uint16_t quanta = flowctl::kMaxQuanta;  // asked for each time
   Rate link;                              // what quanta are measured in; not unlimited
   net::Mac source{};                      // of the frames we send
+  // Of every class above: finds a queue that pauses have stopped for good; nothing: nobody looks.
+  std::optional<flowctl::WatchdogSettings> watchdog{};
 };
 
 struct PortSettings {
@@ -115,7 +119,8 @@ class Pipeline {
   bool needs_attention(Time now) const { return attention_ && !before(now, attention_at_); }
   bool has_attention() const { return attention_; }
   Time next_attention() const { return attention_at_; }
-  // Ends pauses whose time is over, has pause frames repeated, and sends on what was held for its order too long.
+  // Ends pauses whose time is over, has pause frames repeated, sends on what was held for its order too long, and looks
+  // after queues that are paused.
   void attend(Time now);
   // Hears what other lcores have done with the buffer; once per round where it is shared.
   void settle_buffer(Time now);
@@ -145,6 +150,16 @@ class Pipeline {
   const SharedBuffer& buffer() const { return buffer_; }
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
+  // What the PFC watchdog found, in order; the first kMaxIncidents. For the thread that runs the pipeline: others read
+  // the counters.
+  struct Incident {
+    Time at = 0;
+    PortId port = 0;
+    uint8_t traffic_class = 0;
+    flowctl::WatchdogEvent event = flowctl::WatchdogEvent::kNone;
+  };
+  static constexpr size_t kMaxIncidents = 256;
+  const std::vector<Incident>& incidents() const { return incidents_; }
   const lb::FlowletCounters& flowlets() const { return selector_.counters(); }
   // Null where no port puts packets in order.
   const lb::Resequencer* resequencer() const { return resequencer_.get(); }
@@ -206,6 +221,18 @@ class Pipeline {
   void follow_buffer(Time now);
   void find_attention(Time now);
   void awaken(PortId port);
+  // --- its watchdog (pipeline_watchdog.cc)
+  void configure_watchdog();
+  void look_after_queues(Time now);
+  void follow_watchdog(PortId port, unsigned traffic_class, flowctl::WatchdogEvent event, Time now);
+  DropReason early_refusal(PortId out, unsigned traffic_class, uint64_t queued);
+  void note_drop_in_storm(const Packet* packet);
+  // Classes that a port must hold back: those paused, less those whose pause the watchdog ignores.
+  uint8_t held_back(PortId port) const {
+    const uint8_t paused = controls_[port].pauses.paused();
+    return watches_.empty() ? paused : static_cast<uint8_t>(paused & ~watches_[port].ignoring);
+  }
+  void drop_queued(PortId out, uint8_t classes, DropReason reason);
   void consume(Packet* packet);
   [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
@@ -247,10 +274,24 @@ class Pipeline {
   Time attention_at_ = 0;
   SharedBuffer buffer_;
   std::vector<PortControl> controls_;
-  std::vector<uint8_t> drops_early_;  // by port, bit = class
+  std::vector<uint8_t> drops_early_;  // by port, bit = class: WRED, or the watchdog's mitigation
   PacketSource* source_ = nullptr;
   std::vector<PortId> awakened_;
   std::vector<bool> is_awakened_;
+
+  // What the watchdog knows of a port.
+  struct PortWatch {
+    std::array<flowctl::PfcWatchdog, kTrafficClasses> dogs;
+    uint8_t watched = 0;   // classes
+    uint8_t dropping = 0;  // classes under mitigation
+    uint8_t ignoring = 0;
+  };
+  std::vector<PortWatch> watches_;  // empty without a watchdog
+  std::vector<Incident> incidents_;
+  Duration watch_interval_ = 0;
+  unsigned stormed_ = 0;  // queues
+  bool watching_ = false;
+  Time watch_at_ = 0;
 
   std::array<Packet*, kBurst> dead_{};  // dropped in this burst, given back together
   unsigned dead_count_ = 0;

@@ -84,7 +84,8 @@ void Pipeline::receive_control(Packet* packet, Time now) {
     (request.quanta[tc] != 0 ? counters.rx_pause : counters.rx_resume)[tc].add(1);
   }
   request.classes &= control.settings.classes;  // PFC is enabled class by class (802.1Q 36.1.2)
-  egress_[in].set_paused(control.pauses.receive(request, control.settings.link, now));
+  control.pauses.receive(request, control.settings.link, now);
+  egress_[in].set_paused(held_back(in));
   find_attention(now);
   awaken(in);
   consume(packet);
@@ -153,9 +154,10 @@ void Pipeline::attend(Time now) {
     if (control.settings.classes == 0) continue;
     const uint8_t before_now = control.pauses.paused();
     const uint8_t paused = control.pauses.expire(now);
-    egress_[port].set_paused(paused);
+    egress_[port].set_paused(held_back(port));
     if (paused != before_now || control.sender.is_due(now)) awaken(port);
   }
+  if (watching_ && !before(now, watch_at_)) look_after_queues(now);
   find_attention(now);
 }
 
@@ -166,11 +168,20 @@ void Pipeline::find_attention(Time now) {
     if (!attention_ || before(at, attention_at_)) attention_at_ = at;
     attention_ = true;
   };
+  bool paused = false;
   for (const PortControl& control : controls_) {
-    if (control.pauses.paused() != 0) consider(control.pauses.next_expiry());
+    if (control.pauses.paused() != 0) {
+      consider(control.pauses.next_expiry());
+      paused = true;
+    }
     if (control.sender.told() != 0 && !control.sender.is_due(now)) consider(control.sender.refresh_at());
   }
   if (resequencer_ != nullptr && resequencer_->holds_any()) consider(resequencer_->next_expiry());
+  // Only while there is something to find: the lab's clock would never come to rest.
+  const bool watch = !watches_.empty() && (paused || stormed_ != 0);
+  if (watch && !watching_) watch_at_ = now + watch_interval_;
+  watching_ = watch;
+  if (watch) consider(watch_at_);
 }
 
 // The same, after packets have come to the resequencer: it may want to be asked earlier than anything else.

@@ -1,6 +1,6 @@
 // How much a lossless class still receives after its switch has decided to pause the sender, and the settings that
-// follow from it: the arithmetic of `heddle tune`. What a switch checks when it starts, two frames and what arrives
-// during `pfc_reaction`, is the same sum with all that is a time (cable, both ends, devices) in that one key.
+// follow from it: the arithmetic of `heddle tune`, and of what a switch checks when it starts. Its `pfc_reaction` is
+// all that is a time, both ends and the cable; the frames it knows itself.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct HeadroomStep {
 struct Headroom {
   std::vector<HeadroomStep> steps;
   uint64_t bytes = 0;     // their sum, rounded up to a KiB
-  Duration reaction = 0;  // the part of it that is a time rather than frames, both ends and the cable
+  Duration reaction = 0;  // the part of it that is a time: both ends, the cable, and what is with the device
 };
 
 // Headroom of one priority group. The rate is limited.

@@ -76,6 +76,9 @@ struct FlowControlCounters {
   ByClass lossless_violations;  // packets of a lossless class, by where they came in, that the buffer had no room for
   ByClass ecn_eligible;         // ECN-capable packets that left a queue above Kmin
   ByClass ecn_marked;
+  ByClass watchdog_storms;  // of an egress queue, as the PFC watchdog found them; one runs while restores lag behind
+  ByClass watchdog_restores;
+  ByClass watchdog_drops;  // packets
 
   FlowControlCounters& operator+=(const FlowControlCounters& other);
 };
@@ -100,6 +103,9 @@ inline FlowControlCounters& FlowControlCounters::operator+=(const FlowControlCou
   add(lossless_violations, other.lossless_violations);
   add(ecn_eligible, other.ecn_eligible);
   add(ecn_marked, other.ecn_marked);
+  add(watchdog_storms, other.watchdog_storms);
+  add(watchdog_restores, other.watchdog_restores);
+  add(watchdog_drops, other.watchdog_drops);
   rx_frames.add(other.rx_frames.get());
   tx_frames.add(other.tx_frames.get());
   rx_global_pause.add(other.rx_global_pause.get());

@@ -142,5 +142,5 @@ def test_headroom_is_refused(scene):
     def configuration(port, queue):
         return (switch_section() + f'ports: [{{name: a, device: net_null0, rate: 10G{port}}}]\n'
                 f'buffer: {{size: 4MB}}\nclasses: {{queues: {{3: {{lossless: true{queue}}}}}}}\n')
-    refused(configuration('', ', headroom: 1kB'), 'headroom', '2 frames', 'reaction', 'force: true')
+    refused(configuration('', ', headroom: 1kB'), 'headroom', 'burst in hand', 'pfc_reaction', 'force: true')
     refused(configuration(', pfc: ethdev', ''), "found pfc 'ethdev'", 'net_null')

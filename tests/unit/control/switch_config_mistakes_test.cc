@@ -10,7 +10,7 @@ namespace heddle::control {
 namespace {
 
 const std::string kSwitchKeys = "name, seed, memory, workers, idle, control, max_routes, buffer_packets";
-const std::string kSections = "switch, ports, groups, routes, classes, buffer, hash, ars, resequencer";
+const std::string kSections = "switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, resequencer";
 const std::string kWorkerForms = "a number of workers from 1 to 64, or a list of CPU ids such as [1, 3]";
 const std::string kYaml = "YAML (https://yaml.org)";
 const std::string kKeyForms = "a plain word as the key, and a closing bracket for each opening one";
@@ -21,9 +21,11 @@ const std::vector<Mistake>& document_mistakes() {
       {"an empty file", "", 1, "found an empty file; accepted: " + kEmptyForms},
       {"only a comment", "# nothing\n", 1, "found an empty file; accepted: " + kEmptyForms},
       {"a word", "switch\n", 1,
-       "found 'switch'; accepted: a map of switch, ports, groups, routes, classes, buffer, hash, ars, resequencer"},
+       "found 'switch'; accepted: a map of switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, "
+       "resequencer"},
       {"a list", "- switch\n", 1,
-       "found a list; accepted: a map of switch, ports, groups, routes, classes, buffer, hash, ars, resequencer"},
+       "found a list; accepted: a map of switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, "
+       "resequencer"},
       {"an unknown section with a near name", "port: []\n", 1,
        "found unknown key 'port' (did you mean 'ports'?); accepted: " + kSections},
       {"an unknown section with no near name", after_ports("qos: {}"), 4,
@@ -199,6 +201,11 @@ const std::vector<Mistake>& buffer_mistakes() {
     return "ports: [{name: a, device: net_null0, rate: 10G}]\nbuffer: {size: 2MB}\nclasses: {queues: {3: {" + queue +
            "}}}\n";
   };
+  const std::string too_little =
+      " for lossless class 3 of port a; accepted: at least 103424 bytes: 50000 (switch's reaction) + 49472 (burst in "
+      "hand) + 1546 (frame of ours on the wire) + 84 (PFC frame) + 1546 (frame of the peer's on the wire) in whole "
+      "KiB, "
+      "where pfc_reaction is 40us at 10G; or force: true";
   static const std::vector<Mistake> mistakes{
       {"packets without a size", after_ports("buffer: {packets: 1000}"), 4,
        "found packets '1000' for a buffer without a size; accepted: size: beside it"},
@@ -215,13 +222,10 @@ const std::vector<Mistake>& buffer_mistakes() {
        "found limit '1MB' for class 3, whose queue is lossless; accepted: shared or alpha: XOFF of its priority group"},
       {"a curve that falls", with("ecn: {kmin: 2kB, kmax: 1kB}"), 3,
        "found kmax '1kB'; accepted: a size such as 1500, 64KiB or 2MB, from 2kB to 4GB"},
-      // 2 frames of 1522 + 24 bytes, and 40 us at 10G are 50,000 bytes
-      {"no headroom", with("lossless: true, headroom: 0"), 1,
-       "found headroom 0B for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
-       "reaction 40us, or force: true"},
-      {"a byte too little headroom", with("lossless: true, headroom: 53091"), 1,
-       "found headroom 53091B for lossless class 3 of port a; accepted: at least 53092 bytes = 2 frames × 1546 + 10G × "
-       "reaction 40us, or force: true"},
+      // 34 frames of 1522 + 24 bytes, 84 of the pause, and 40 us at 10G are 50,000 bytes: 102,648, in KiB
+      {"no headroom", with("lossless: true, headroom: 0"), 1, "found headroom 0B" + too_little},
+      {"a byte too little headroom", with("lossless: true, headroom: 103423"), 1,
+       "found headroom 103423B" + too_little},
       {"headroom beyond the buffer", with("lossless: true, headroom: 2MB"), 2,
        "found a buffer of 2000000 bytes; accepted: more than 2000000, which reservations, headroom and one burst of "
        "each worker take"},
@@ -229,6 +233,14 @@ const std::vector<Mistake>& buffer_mistakes() {
        "found pfc 'frames' on a port without lossless classes; accepted: none, or a class with lossless: true"},
       {"one quantum, which cannot be repeated in time", port("pfc_quanta: 1"), 2,
        "found pfc_quanta '1'; accepted: a whole number from 2 to 65535"},
+      {"a watchdog that would take congestion for a storm", after_ports("watchdog: {detect: 99ms}"), 4,
+       "found detect '99ms'; accepted: a duration such as 250ns, 1.5ms or 1s, from 100ms to 5s"},
+      {"one that never forgives", after_ports("watchdog: {restore: 61s}"), 4,
+       "found restore '61s'; accepted: a duration such as 250ns, 1.5ms or 1s, from 100ms to 60s"},
+      {"an action of no watchdog", after_ports("watchdog: {action: reboot}"), 4,
+       "found action 'reboot'; accepted: drop, forward, alert"},
+      {"a watchdog over nothing", port("watchdog: {}"), 2,
+       "found a watchdog on a port that nobody can pause; accepted: none, or pfc: frames beside it"},
   };
   return mistakes;
 }

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kPortKeys =
     "name, device, mac, rate, link_state, mtu, worker, trust, default_class, rx_ring, tx_ring, queue_limit, untagged, "
-    "vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence";
+    "vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence, watchdog";
 const std::string kDeviceForms =
     "a PCI address such as 0000:3b:00.0, or a DPDK vdev with its arguments such as net_af_packet0,iface=eth0";
 const std::string kRateForms = "a rate from 1M to 10T such as 100G or 25Gbps, or unlimited";
@@ -22,7 +22,8 @@ const std::vector<Mistake>& ports_mistakes() {
   static const std::vector<Mistake> mistakes{
       {"a port as a word", "ports: [a]\n", 1,
        "found ports[0] 'a'; accepted: a map of name, device, mac, rate, link_state, mtu, worker, trust, default_class, "
-       "rx_ring, tx_ring, queue_limit, untagged, vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence"},
+       "rx_ring, tx_ring, queue_limit, untagged, vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence, "
+       "watchdog"},
       {"a port without a name",
        "ports:\n"
        "  - device: net_null0\n",

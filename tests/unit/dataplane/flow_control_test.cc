@@ -6,97 +6,23 @@
 #include <gtest/gtest.h>
 
 #include "net/random.h"
-#include "tests/support/test_switch.h"
+#include "tests/support/lossless_switch.h"
 
 namespace heddle::dataplane {
 namespace {
 
 using support::Bytes;
+using support::heard;
 using support::kInPort;
 using support::kPlainPort;
-using support::OwnedPacket;
+using support::kQuantum;
+using support::kRate;
+using support::kRoceBit;
+using support::kRoceClass;
+using support::Lossless;
+using support::lossless_plan;
+using support::pfc_frame;
 using support::SwitchPlan;
-using support::TestSwitch;
-
-constexpr unsigned kRoceClass = 3;
-constexpr uint8_t kRoceBit = 1U << kRoceClass;
-const Rate kRate = Rate::gbps(100);
-constexpr Duration kQuantum = 5120;  // 512 bits at 100G, in picoseconds
-
-class Source final : public PacketSource {
- public:
-  Packet* make() override {
-    if (empty) return nullptr;
-    made.push_back(support::make_packet(Bytes(60)));
-    return made.back().get();
-  }
-  std::vector<OwnedPacket> made;
-  bool empty = false;
-};
-
-// RoCE data (class 3) is lossless: 20 kB, then XOFF and 10 kB of headroom. Everything else is lossy.
-SwitchPlan plan() {
-  SwitchPlan plan;
-  plan.buffer.bytes = 1'000'000;
-  plan.buffer.groups.resize(plan.ports.size());
-  plan.buffer.queues.resize(plan.ports.size());
-  for (auto& port : plan.buffer.groups) {
-    port[kRoceClass] = {.lossless = true, .shared = Threshold::fixed(20'000), .xon_offset = 5000, .headroom = 10'000};
-  }
-  for (PortId port = 0; port < plan.ports.size(); ++port) {
-    plan.ports[port].egress.rate = kRate;
-    plan.ports[port].pfc = {.classes = kRoceBit, .quanta = 1000, .link = kRate, .source = support::port_mac(port)};
-  }
-  return plan;
-}
-
-// One switch and all that is needed to keep it busy.
-class Lossless {
- public:
-  explicit Lossless(const SwitchPlan& of = plan()) : device(of) { device.pipeline().use_source(&source); }
-
-  // A RoCE frame of 1,000 bytes in, at `now`.
-  void arrive(Time now, uint8_t tos = 26U << 2U) {
-    const Bytes frame = support::ethernet(
-        {}, support::ipv4({.tos = tos}, support::udp({}, support::roce({}, support::pattern(1000 - 58)))));
-    packets.push_back(support::make_packet(frame));
-    put_in(kInPort, packets.back().get(), now);
-  }
-  void hear(PortId port, const Bytes& frame, Time now) {
-    packets.push_back(support::make_packet(frame));
-    put_in(port, packets.back().get(), now);
-  }
-  // The next frame of a port, if one may leave.
-  Packet* next(PortId port, Time now) {
-    Packet* packet = nullptr;
-    return device.pipeline().egress(port, &packet, 1, now) == 1 ? packet : nullptr;
-  }
-  const telemetry::FlowControlCounters& counters(PortId port) const { return pipeline().counters().flow_control[port]; }
-  const Pipeline& pipeline() const { return const_cast<TestSwitch&>(device).pipeline(); }
-  uint64_t held() const { return pipeline().buffer().occupancy(kInPort, kRoceClass).bytes(); }
-
-  TestSwitch device;
-  Source source;
-  std::vector<OwnedPacket> packets;
-
- private:
-  void put_in(PortId port, Packet* packet, Time now) {
-    const unsigned kept = device.pipeline().ingress(port, &packet, 1, now);
-    device.pipeline().forward(&packet, kept, now);
-  }
-};
-
-Bytes pfc_frame(const flowctl::PfcRequest& request) {
-  Bytes frame(flowctl::kPfcFrameBytes);
-  flowctl::write_pfc(frame.data(), net::Mac{}, request);  // a source address of zeros, as some send it
-  return frame;
-}
-
-flowctl::PfcRequest heard(const Packet* packet) {
-  flowctl::PfcRequest request;
-  EXPECT_EQ(flowctl::parse_mac_control(frame_of(packet), packet->pkt_len, request), flowctl::MacControl::kPfc);
-  return request;
-}
 
 TEST(PfcReceive, PausesTheNamedClassForItsQuantaAndNoLonger) {
   Lossless lossless;
@@ -140,7 +66,7 @@ TEST(PfcReceive, ResumesAtOnce) {
 
 TEST(PfcReceive, EachOfTheEightClassesCanBePaused) {
   for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
-    SwitchPlan eight = plan();
+    SwitchPlan eight = lossless_plan();
     for (auto& port : eight.ports) port.pfc.classes = 0xff;
     eight.ports[kInPort].ingress.class_of_dscp.fill(static_cast<uint8_t>(tc));
     Lossless lossless(eight);
@@ -154,7 +80,7 @@ TEST(PfcReceive, EachOfTheEightClassesCanBePaused) {
 }
 
 TEST(PfcReceive, WhatIsNotForUsIsNamedAndPausesNothing) {
-  SwitchPlan with_off = plan();
+  SwitchPlan with_off = lossless_plan();
   with_off.ports[kPlainPort].pfc.classes = 0;
   Bytes global = pfc_frame(flowctl::PfcRequest::pause(0xff, 0xffff));
   global[15] = 0x01;
@@ -173,10 +99,10 @@ TEST(PfcReceive, WhatIsNotForUsIsNamedAndPausesNothing) {
     unsigned global_pauses;
     unsigned malformed;
   } rows[] = {
-      {"802.3x global pause", plan(), global, DropReason::kMacControl, 1, 0},
-      {"behind a VLAN tag", plan(), tagged, DropReason::kLinkLocalControl, 0, 1},
-      {"cut short", plan(), cut, DropReason::kMacControl, 0, 1},
-      {"another opcode", plan(), other_opcode, DropReason::kMacControl, 0, 1},
+      {"802.3x global pause", lossless_plan(), global, DropReason::kMacControl, 1, 0},
+      {"behind a VLAN tag", lossless_plan(), tagged, DropReason::kLinkLocalControl, 0, 1},
+      {"cut short", lossless_plan(), cut, DropReason::kMacControl, 0, 1},
+      {"another opcode", lossless_plan(), other_opcode, DropReason::kMacControl, 0, 1},
       {"a port without PFC", with_off, pfc_frame(flowctl::PfcRequest::pause(0xff, 9)), DropReason::kMacControl, 0, 0},
   };
   for (const auto& row : rows) {
@@ -316,7 +242,7 @@ TEST(LosslessClass, APortThatGoesDownGivesTheBufferBackAndItsPausesUp) {
 TEST(LosslessClass, BufferAndQueuesAgreeThroughAnySequence) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
-    SwitchPlan some = plan();
+    SwitchPlan some = lossless_plan();
     some.buffer.bytes = 60'000 * some.ports.size() + 40'000;
     for (auto& port : some.buffer.groups) port[0].shared = Threshold::dynamic(0.5);
     Lossless lossless(some);
