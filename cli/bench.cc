@@ -43,16 +43,20 @@ void add_bench(CLI::App& app) {
   struct Options {
     LabOptions lab;
     std::string schemes;
+    std::string workloads;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("bench", "The same scenario under each scheme, side by side");
   command->add_option("SCENARIO", options->lab.scenario, "Scenario (docs/scenarios.md); default: the shipped one");
   add_lab_options(*command, options->lab);
   command->add_option("--schemes", options->schemes, "Compare only these: ecmp,rps,… (docs/schemes.md)");
+  command->add_option("--workloads", options->workloads,
+                      "Compare these workloads of the scenario: permutation,permutation/slow-uplink,… or all");
   command->footer(
       "Example: heddle bench examples/lab/all-to-all-64.yaml --schemes ecmp,rps --sweep hosts.mtu=1024,4096");
   command->callback([options] {
     if (!options->schemes.empty()) options->lab.set.push_back("bench.schemes=[" + options->schemes + "]");
+    if (!options->workloads.empty()) options->lab.set.push_back("bench.compare=[" + options->workloads + "]");
     run(options->lab);
   });
 }

@@ -22,7 +22,8 @@ using Json = nlohmann::ordered_json;
 
 std::vector<std::string> overlays_of(const LabOptions& options);
 Json results_json(const LabRun& run);
-void write_flows(const LabRun& run, const std::string& path);
+void write_csv(const LabRun& run, const std::string& path, const std::string& header,
+               std::string lab::BenchOutcome::*lines);
 std::ofstream open_output(const std::string& path);
 
 // One line on standard error, rewritten in place, if that is a terminal.
@@ -70,6 +71,7 @@ void add_lab_options(CLI::App& command, LabOptions& options) {
       ->expected(0, 1)
       ->default_str("-");
   command.add_option("--flows", options.flows, "Every flow's times as CSV into this file");
+  command.add_option("--timeline", options.timeline, "Every port's pauses as CSV into this file");
 }
 
 LabRun run_lab(const LabOptions& options, bool compare) {
@@ -81,6 +83,7 @@ LabRun run_lab(const LabOptions& options, bool compare) {
 
   lab::BenchOptions bench;
   bench.flows = !options.flows.empty();
+  bench.pauses = !options.timeline.empty();
   for (const std::string& capture : options.captures) {
     if (run.runs.size() > 1) throw_bad_input("--capture: found several runs; accepted: one run, without --sweep");
     bench.captures.push_back(lab::parse_capture(lab::build_topology(run.runs.front().scenario.topology), capture));
@@ -94,7 +97,8 @@ LabRun run_lab(const LabOptions& options, bool compare) {
   run.outcomes = lab::run_bench(run.runs, bench);
   line.clear();
 
-  if (!options.flows.empty()) write_flows(run, options.flows);
+  if (!options.flows.empty()) write_csv(run, options.flows, lab::flows_csv_header(), &lab::BenchOutcome::flows);
+  if (bench.pauses) write_csv(run, options.timeline, lab::pauses_csv_header(), &lab::BenchOutcome::pauses);
   if (options.json) {
     const std::string text = results_json(run).dump(2) + "\n";
     if (*options.json == "-") {
@@ -141,10 +145,11 @@ Json results_json(const LabRun& run) {
   return {{"version", HEDDLE_VERSION}, {"runs", run.runs.size()}, {"results", run.results()}};
 }
 
-void write_flows(const LabRun& run, const std::string& path) {
+void write_csv(const LabRun& run, const std::string& path, const std::string& header,
+               std::string lab::BenchOutcome::*lines) {
   std::ofstream file = open_output(path);
-  file << lab::flows_csv_header() << '\n';
-  for (const lab::BenchOutcome& outcome : run.outcomes) file << outcome.flows;
+  file << header << '\n';
+  for (const lab::BenchOutcome& outcome : run.outcomes) file << outcome.*lines;
   if (!file.flush()) throw_failed("cannot write {}", path);
 }
 

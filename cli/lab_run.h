@@ -18,11 +18,12 @@ struct LabOptions {
   std::vector<std::string> captures;
   std::optional<std::string> json;
   std::string flows;
+  std::string timeline;
   std::optional<uint64_t> seed;
   std::optional<unsigned> threads;
 };
 
-// --set, --sweep, --seed, --threads, --json, --flows.
+// --set, --sweep, --seed, --threads, --json, --flows, --timeline.
 void add_lab_options(CLI::App& command, LabOptions& options);
 
 struct LabRun {
@@ -35,8 +36,8 @@ struct LabRun {
   std::vector<nlohmann::ordered_json> results() const;
 };
 
-// Plans, runs with a progress line on a terminal, writes --flows and --json. `compare`: under every scheme. Ctrl-C ends
-// it early with what there is.
+// Plans, runs with a progress line on a terminal, writes --flows, --timeline and --json. `compare`: under every scheme.
+// Ctrl-C ends it early with what there is.
 LabRun run_lab(const LabOptions& options, bool compare);
 
 // After everything is printed: throws the error of a run that failed, or says that it was interrupted.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/lab_summary.h"
 #include "cli/tables.h"
 
 namespace heddle::cli {
@@ -87,8 +88,17 @@ std::string lab_page(const Json& result) {
   line("utilization",
        fmt::format("{}; goodput {} Gbit/s", share(result.at("utilization")), text(result.at("goodput_gbps"))));
   line("drops", drops_text(result.at("drops")));
-  line("order",
-       fmt::format("{} packets out of order, by up to {}", text(order.at("packets")), text(order.at("max_degree"))));
+  line("order", fmt::format("{} packets out of order, by up to {} numbers, {} arrivals", text(order.at("packets")),
+                            text(order.at("max_degree")), text(order.at("max_extent"))));
+  if (const Json& failure = result.at("failure"); !failure.is_null()) {
+    line("failure",
+         fmt::format("{} at {} us: {} packets lost in {} us, all replaced after {} us; goodput {} -> {} Gbit/s, "
+                     "back after {} us",
+                     text(failure.at("link")), text(failure.at("at_us")), text(failure.at("lost")),
+                     text(failure.at("losing_us")), text(failure.at("repaired_us")),
+                     text(failure.at("goodput_gbps").at("before")), text(failure.at("goodput_gbps").at("least")),
+                     text(failure.at("recovered_us"))));
+  }
   line("resent", fmt::format("{} packets; {} NAKs, {} time-outs, {} duplicates", text(result.at("retransmitted")),
                              text(result.at("naks")), text(result.at("timeouts")), text(result.at("duplicates"))));
   if (!result.at("uplink_imbalance").is_null()) {
@@ -104,6 +114,17 @@ std::string lab_page(const Json& result) {
                                text(result.at("pauses_sent")), result.at("pauses").size(),
                                text(result.at("pause_time_us")), text(result.at("lossless_violations"))));
   }
+  if (const Json& victims = result.at("victims"); !victims.is_null() && victims.at("flows") != 0) {
+    const Json& worst = victims.at("worst").front();
+    const Json& origin = worst.at("origin");
+    line("victims",
+         fmt::format("{} flows held back by pauses that were not theirs, mean slowdown {} (others {}); most: "
+                     "flow {} from host {} to {}, {} us, {} of it for {} to {}",
+                     text(victims.at("flows")), text(victims.at("mean_slowdown")),
+                     text(victims.at("mean_slowdown_of_others")), text(worst.at("flow")), text(worst.at("src")),
+                     text(worst.at("dst")), text(worst.at("held_by_others_us")), text(origin.at("us")),
+                     text(origin.at("switch")), text(origin.at("to"))));
+  }
   if (!result.at("ecn_marked").is_null()) {
     line("marks",
          fmt::format("{} of {} ECN-capable packets", text(result.at("ecn_marked")), text(result.at("ecn_eligible"))));
@@ -113,8 +134,14 @@ std::string lab_page(const Json& result) {
     for (const Json& queue : deadlock.at("cycle")) {
       cycle += fmt::format("{} waits for ", text(queue.at("switch")));
     }
-    line("deadlock", fmt::format("seen at {} us: {}{}", text(deadlock.at("at_us")), cycle,
-                                 text(deadlock.at("cycle").front().at("switch"))));
+    const Json& broken = deadlock.at("broken_at_us");
+    line("deadlock", fmt::format("seen at {} us: {}{}{}", text(deadlock.at("at_us")), cycle,
+                                 text(deadlock.at("cycle").front().at("switch")),
+                                 broken.is_null() ? "" : fmt::format("; broken by {} us", text(broken))));
+  }
+  if (const Json& dog = result.at("watchdog"); !dog.is_null()) {
+    line("watchdog", fmt::format("{} storms, {} over; {} packets dropped", text(dog.at("storms")),
+                                 text(dog.at("restores")), text(dog.at("dropped"))));
   }
   if (result.at("jobs").size() > 1) {
     for (const Json& job : result.at("jobs")) {
@@ -140,7 +167,8 @@ struct Column {
   // The number that is compared; nothing if the row has none.
   std::function<std::optional<double>(const Json&)> value;
   std::function<std::string(const Json&)> cell;
-  std::string_view ideal;  // "bound": the lower bound
+  std::string_view ideal;         // "bound": the lower bound
+  bool only_of_failures = false;  // left out of a table whose runs had none
 };
 
 std::optional<double> at(const Json& result, const char* field, const char* part) {
@@ -164,6 +192,14 @@ Column column(std::string_view title, Better better, const char* field, const ch
   return {title, better, value, cell, ideal};
 }
 
+// Until what was lost had been replaced, and goodput was back.
+std::optional<double> time_to_recover(const Json& result) {
+  const auto repaired = at(result, "failure", "repaired_us");
+  const auto recovered = at(result, "failure", "recovered_us");
+  if (!repaired || !recovered) return repaired ? repaired : recovered;
+  return std::max(*repaired, *recovered);
+}
+
 const std::vector<Column>& columns() {
   const auto drops = [](const Json& result) -> std::optional<double> {
     return static_cast<double>(sum_of(result.at("drops")));
@@ -182,6 +218,16 @@ const std::vector<Column>& columns() {
       column("out of order", Better::kNeither, "out_of_order", "packets"),
       column("by up to", Better::kNeither, "out_of_order", "max_degree"),
       column("resent", Better::kNeither, "retransmitted", nullptr),
+      {"resent bytes", Better::kLow, [](const Json& r) { return at(r, "resent_bytes", nullptr); },
+       [](const Json& r) { return text(r.at("resent_bytes")); }, "", true},
+      {"lost", Better::kLow, [](const Json& r) { return at(r, "failure", "lost"); },
+       [](const Json& r) { return r.at("failure").is_null() ? "-" : text(r.at("failure").at("lost")); }, "0", true},
+      {"recover us", Better::kLow, time_to_recover,
+       [](const Json& r) {
+         const auto time = time_to_recover(r);
+         return time ? number(*time) : std::string("-");
+       },
+       "", true},
       {"drops", Better::kNeither, drops, [drops](const Json& r) { return number(*drops(r)); }, ""},
       {"hops/s", Better::kNeither, [](const Json& r) { return at(r, "hops_per_s", nullptr); },
        [](const Json& r) { return text(r.at("hops_per_s")); }, ""},
@@ -203,12 +249,14 @@ std::optional<double> best_of(const Column& column, const std::vector<const Json
 }
 
 std::string table(const std::vector<const Json*>& rows, bool terminal) {
+  const bool failures =
+      std::any_of(rows.begin(), rows.end(), [](const Json* row) { return !row->at("failure").is_null(); });
   std::vector<Row> cells;
-  std::vector<std::vector<bool>> best(rows.size() + 2);
   cells.push_back({"scheme"});
   cells.push_back({"(ideal)"});
   for (const Json* row : rows) cells.push_back({text(row->at("scheme"))});
   for (const Column& column : columns()) {
+    if (column.only_of_failures && !failures) continue;
     cells[0].emplace_back(column.title);
     cells[1].push_back(column.ideal == "bound" ? text(rows.front()->at("lower_bound_us")) : std::string(column.ideal));
     const auto best_value = best_of(column, rows);
@@ -219,7 +267,7 @@ std::string table(const std::vector<const Json*>& rows, bool terminal) {
     }
     for (size_t i : {0, 1}) cells[i].back() += " ";
   }
-  std::vector<size_t> width(columns().size() + 1);
+  std::vector<size_t> width(cells[0].size());
   for (const Row& row : cells) {
     for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
   }
@@ -263,6 +311,7 @@ std::string lab_tables(const std::vector<Json>& results, bool terminal) {
     out += (out.empty() ? "" : "\n") + title(results[begin]) + table(rows, terminal);
     begin = end;
   }
+  out += summary_table(results);
   return out.empty() ? "nothing was run\n" : out + "\n* best.  >T (m/n): by T us only m of n flows were completed.\n";
 }
 

@@ -105,13 +105,75 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
 
 namespace {
 
-// What the workloads of a scenario are called and consist of.
-std::vector<std::pair<std::string, WorkloadSpec>> workloads_of(const Scenario& scenario, bool compare) {
-  if (compare && !scenario.bench.workloads.empty()) return scenario.bench.workloads;
-  const WorkloadSpec& own = scenario.workload;
-  std::string name = own.file ? own.file->file.substr(own.file->file.rfind('/') + 1) : "";
-  for (const JobSpec& job : own.jobs) name += (name.empty() ? "" : "+") + job.name;
-  return {{name, own}};
+// A workload, with what happens beside it.
+struct NamedWorkload {
+  std::string name;
+  WorkloadSpec workload;
+  std::vector<EventSpec> events;
+};
+
+std::string name_of(const WorkloadSpec& workload) {
+  std::string name = workload.file ? workload.file->file.substr(workload.file->file.rfind('/') + 1) : "";
+  for (const JobSpec& job : workload.jobs) name += (name.empty() ? "" : "+") + job.name;
+  return name;
+}
+
+// All there are in a bench: each workload alone and under every condition.
+std::vector<NamedWorkload> all_workloads_of(const Scenario& scenario) {
+  const BenchSpec& bench = scenario.bench;
+  std::vector<std::pair<std::string, WorkloadSpec>> named = bench.workloads;
+  if (named.empty()) named.emplace_back(name_of(scenario.workload), scenario.workload);
+  named.insert(named.end(), bench.further.begin(), bench.further.end());
+  std::vector<NamedWorkload> all;
+  for (const auto& [name, workload] : named) {
+    all.push_back({name, workload, {}});
+    for (const auto& [condition, events] : bench.conditions) {
+      all.push_back({fmt::format("{}/{}", name, condition), workload, events});
+    }
+  }
+  return all;
+}
+
+// What the workloads that are to run are called and consist of.
+std::vector<NamedWorkload> workloads_of(const Scenario& scenario, bool compare) {
+  const BenchSpec& bench = scenario.bench;
+  if (!compare || (bench.compare.empty() && bench.workloads.empty())) {
+    return {{name_of(scenario.workload), scenario.workload, {}}};
+  }
+  std::vector<NamedWorkload> chosen;
+  if (bench.compare.empty()) {
+    for (const auto& [name, workload] : bench.workloads) chosen.push_back({name, workload, {}});
+    return chosen;
+  }
+  const std::vector<NamedWorkload> all = all_workloads_of(scenario);
+  if (bench.compare == std::vector<std::string>{"all"}) return all;
+  for (const std::string& name : bench.compare) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const NamedWorkload& of) { return of.name == name; });
+    if (at == all.end()) {
+      std::vector<std::string_view> names{"all"};
+      for (const NamedWorkload& of : all) names.push_back(of.name);
+      throw_bad_input("{}: found workload {}; accepted: {}", scenario.place, config::quote(name),
+                      config::listed(names));
+    }
+    chosen.push_back(*at);
+  }
+  return chosen;
+}
+
+// The scenario with a condition's events, whose times may be shares of the workload's lower bound.
+Scenario with_condition(const Scenario& scenario, const NamedWorkload& of) {
+  Scenario result = scenario;
+  result.workload = of.workload;
+  result.bench = {};
+  const bool shares = std::any_of(of.events.begin(), of.events.end(),
+                                  [](const EventSpec& event) { return event.at_share.has_value(); });
+  const Duration bound = shares ? prepare(result).bound.makespan : 0;
+  for (EventSpec event : of.events) {
+    if (event.at_share) event.at = static_cast<Time>(*event.at_share * static_cast<double>(bound));
+    event.at_share.reset();
+    result.events.push_back(event);
+  }
+  return result;
 }
 
 void check_overlays(const Scenario& scenario, const std::vector<std::string>& overlays) {
@@ -149,12 +211,11 @@ std::vector<BenchRun> plan_bench(const std::string& path, const std::vector<std:
     if (compare) check_overlays(scenario, all);
     std::vector<std::string> schemes = scenario.bench.schemes.empty() ? all_schemes(scenario) : scenario.bench.schemes;
     if (!compare) schemes = {""};
-    for (const auto& [name, workload] : workloads_of(scenario, compare)) {
+    for (const NamedWorkload& of : workloads_of(scenario, compare)) {
       const size_t first = runs.size();
+      const Scenario base = with_condition(scenario, of);
       for (const std::string& scheme : schemes) {
-        BenchRun run{name, point, compare ? with_scheme(scenario, scheme, path) : scenario};
-        run.scenario.workload = workload;
-        run.scenario.bench = {};
+        BenchRun run{of.name, point, compare ? with_scheme(base, scheme, path) : base};
         resolve(run.scenario);
         runs.push_back(std::move(run));
       }
@@ -232,9 +293,9 @@ BenchOutcome Runner::run_one(size_t index) {
     for (const auto& [key, value] : run.point) outcome.result["sweep"][key] = value;
   }
   outcome.result.update(report.to_json());
-  if (options_.flows) {
-    outcome.flows = report.flows_csv(fmt::format("{},{},{},", index, run.workload, scheme_name(run.scenario)));
-  }
+  const std::string prefix = fmt::format("{},{},{},", index, run.workload, scheme_name(run.scenario));
+  if (options_.flows) outcome.flows = report.flows_csv(prefix);
+  if (options_.pauses) outcome.pauses = report.pauses_csv(prefix);
   return outcome;
 }
 

@@ -50,12 +50,14 @@ struct BenchProgress {
 struct BenchOptions {
   std::vector<CaptureSettings> captures;                  // of every run
   bool flows = false;                                     // keep the CSV of flows
+  bool pauses = false;                                    // keep the CSV of pauses
   std::function<bool(const BenchProgress&)> on_progress;  // from any thread, one at a time; false: stop
 };
 
 struct BenchOutcome {
   nlohmann::ordered_json result;  // of report.h, with `workload` and `sweep`; null if the run never began
   std::string flows;              // CSV lines without a header
+  std::string pauses;             // likewise
   std::exception_ptr failure;     // why the run failed, if it did
 };
 

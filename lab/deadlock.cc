@@ -30,6 +30,8 @@ void DeadlockWatch::look() {
     for (size_t i = 0; i < queues_.size() && !found_; ++i) {
       if (queues_[i].stuck && state[i] == 0) visit(i, path, state);
     }
+  } else if (found_->broken_at == kNever && !is_still_stuck()) {
+    found_->broken_at = next_;
   }
   next_ += kInterval;
 }
@@ -46,6 +48,10 @@ void DeadlockWatch::find_stuck() {
     queue.front = front;
     queue.arrival = arrival;
   }
+}
+
+bool DeadlockWatch::is_still_stuck() const {
+  return std::all_of(cycle_.begin(), cycle_.end(), [this](size_t queue) { return queues_[queue].stuck; });
 }
 
 // Whether `other`, at the far end of the queue's link, holds packets that came in over it.
@@ -72,6 +78,7 @@ bool DeadlockWatch::visit(size_t queue, std::vector<size_t>& path, std::vector<u
       found_ = Deadlock{.at = next_};
       for (auto i = std::find(path.begin(), path.end(), other); i != path.end(); ++i) {
         found_->cycle.push_back(queues_[*i].at);
+        cycle_.push_back(*i);
       }
       return true;
     }

@@ -39,6 +39,7 @@ class DeadlockWatch {
 
   const dataplane::Pipeline& pipeline(NodeId node) const { return fabric_.switches[node - first_switch_]->pipeline(); }
   void find_stuck();
+  bool is_still_stuck() const;
   bool waits_for(const Queue& queue, const Queue& other) const;
   bool visit(size_t queue, std::vector<size_t>& path, std::vector<uint8_t>& state);
 
@@ -48,6 +49,7 @@ class DeadlockWatch {
   std::vector<Queue> queues_;                 // of lossless classes, by node, port, class
   std::vector<std::vector<size_t>> of_node_;  // indices into them, by switch
   std::optional<Deadlock> found_;
+  std::vector<size_t> cycle_;  // its queues
   Time next_ = kNever;
 };
 

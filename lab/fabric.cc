@@ -13,6 +13,7 @@
 #include "lab/deadlock.h"
 #include "lab/fabric_builder.h"
 #include "lab/fabric_flow_control.h"
+#include "lab/fabric_recovery.h"
 #include "net/error.h"
 
 namespace heddle::lab {
@@ -210,11 +211,13 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.data_packets += counters.data_packets;
     result.packets_received += counters.packets_received;
     result.retransmitted += counters.retransmitted;
+    result.retransmitted_bytes += counters.retransmitted_bytes;
     result.timeouts += counters.timeouts;
     result.naks += counters.naks;
     result.duplicates += counters.duplicates;
     result.out_of_order_packets += counters.out_of_order_packets;
     result.out_of_order_degree = std::max(result.out_of_order_degree, counters.out_of_order_degree);
+    result.out_of_order_extent = std::max(result.out_of_order_extent, counters.out_of_order_extent);
     result.ce_packets += counters.ce_packets;
     result.cnps += counters.cnps_sent;
     result.host_pfc_frames += counters.pfc_frames;
@@ -222,6 +225,7 @@ RunResult Run::collect(RunResult::End end, Time at) {
   for (const LiveNode* node : nodes_) {
     for (size_t i = 0; i < kDropReasons; ++i) result.drops[i] += node->drops()[i];
   }
+  collect_recovery(*fabric_, result);
   for (const auto& node : fabric_->switches) {
     const dataplane::Pipeline& pipeline = node->pipeline();
     for (PortId port = 0; port < pipeline.port_count(); ++port) {
@@ -245,13 +249,14 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.packets_in_flight += forth.in_flight() + back.in_flight();
   }
   result.packet_hops = packet_hops();
-  result.messages = fabric_->board.take_times();
   result.ended_at = at;
   if (end == RunResult::End::kDone) {
-    for (const MessageTimes& times : result.messages) {
+    for (const MessageTimes& times : fabric_->board.times()) {
       if (times.sent != kNever) result.ended_at = std::max(result.ended_at, times.sent);
     }
   }
+  collect_pauses(*fabric_, result);
+  result.messages = fabric_->board.take_times();
   collect_flow_control(*fabric_, result);
   result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {

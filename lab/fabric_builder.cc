@@ -177,6 +177,8 @@ void Builder::make_hosts() {
     host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : topology_.smallest_delay();
     host.seed = seed_of(1, 0);
     host.nic = settings_.hosts;
+    if (!settings_.events.empty()) host.goodput_interval = settings_.switches.sample_interval;
+    host.log_pauses = settings_.switches.flow_control.pauses();
     for (const LinkEvent& event : settings_.events) {
       const bool ours =
           event.link == link_id && event.kind == LinkEvent::Kind::kRate &&
@@ -229,7 +231,8 @@ void Builder::make_switches() {
         LabSwitch::Settings{pipeline_settings(node), settings_.switches.sample_interval,
                             settings_.switches.in_time_order || any_scheduler([](const lb::Scheduler& s) {
                               return s.choice == lb::Choice::kQuality;  // looks at the queues of all ports
-                            })},
+                            }),
+                            settings_.switches.flow_control.pauses()},
         std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node)));
   }
 }

@@ -40,7 +40,11 @@ void add_flow_control(const FlowControlSettings& from, const std::vector<FlowCon
                         needed_headroom(port.rate, port.delay, port.frame, port.overhead, lossless_classes))};
     }
     if (from.pfc) {
-      to.ports[i].pfc = {.classes = from.lossless, .quanta = from.quanta, .link = port.rate, .source = port.mac};
+      to.ports[i].pfc = {.classes = from.lossless,
+                         .quanta = from.quanta,
+                         .link = port.rate,
+                         .source = port.mac,
+                         .watchdog = from.watchdog};
     }
   }
   if (to.buffer.shared_bytes() > 0) return;

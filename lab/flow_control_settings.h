@@ -7,6 +7,7 @@
 
 #include "dataplane/pipeline.h"
 #include "flowctl/ecn.h"
+#include "flowctl/pfc_watchdog.h"
 #include "net/rate.h"
 #include "net/time.h"
 
@@ -18,9 +19,10 @@ struct FlowControlSettings {
   // Of a lossless class's priority group at each port:
   dataplane::Threshold xoff = dataplane::Threshold::dynamic(0.125);  // HPCC's
   uint64_t xon_offset = 3000;
-  std::optional<uint64_t> headroom;  // nothing: what the link needs
-  bool pfc = true;                   // false: lossless classes are only counted as such
-  uint16_t quanta = 0xffff;          // asked for each time
+  std::optional<uint64_t> headroom;                   // nothing: what the link needs
+  bool pfc = true;                                    // false: lossless classes are only counted as such
+  uint16_t quanta = 0xffff;                           // asked for each time
+  std::optional<flowctl::WatchdogSettings> watchdog;  // of every queue that may be paused
   // Of an egress queue of a lossy class:
   dataplane::Threshold lossy = dataplane::Threshold::dynamic(1);
   flowctl::WredCurve ecn;

@@ -18,6 +18,11 @@ class GrowingRing {
     ring_[tail_++ & (ring_.size() - 1)] = value;
   }
   T pop() { return ring_[head_++ & (ring_.size() - 1)]; }
+  // From the next to be popped on.
+  template <typename Each>
+  void for_each(const Each& each) const {
+    for (uint64_t i = head_; i != tail_; ++i) each(ring_[i & (ring_.size() - 1)]);
+  }
 
  private:
   void grow() {

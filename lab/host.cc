@@ -12,7 +12,6 @@ namespace {
 
 // What the lab notes on a data packet beside its headers.
 uint64_t owner_mark(const SendPacket& packet) { return uint64_t{packet.message} << 1U | (packet.repeated ? 1U : 0U); }
-MessageId message_of(uint64_t mark) { return static_cast<MessageId>(mark >> 1U); }
 
 // Data is ECN-capable if somebody heeds the marks (RFC 3168 5: ECT(0)).
 RoceTos tos_of(const HostSettings& nic) {
@@ -34,6 +33,7 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
       window_packets_(
           settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)),
       ack_class_(dataplane::IngressPort::default_dscp_map()[settings.nic.ack_dscp]),
+      pause_log_(settings.log_pauses ? std::make_unique<PauseLog>(1) : nullptr),
       controls_congestion_(settings.nic.dcqcn.has_value()),
       dcqcn_(settings.nic.dcqcn ? settings.nic.dcqcn->at(settings.rate) : flowctl::DcqcnSettings()) {
   // A sender that has used up its window asks for an ACK (AckReq in the BTH): it would wait for ever otherwise.
@@ -50,7 +50,9 @@ void Host::run(const Window& window) {
     const Time departure = next_departure();
     const Time now = std::min({arrival, timer, departure});
     if (now >= window.end) return;
-    pause_.expire(now);
+    const uint8_t was_paused = pause_.paused();
+    const Time expiry = pause_.next_expiry();
+    if (pause_.expire(now) != was_paused && pause_log_ != nullptr) note_pauses(pause_.paused(), expiry);
     if (arrival == now) {
       Packet* packet = in_.pop();
       if (!in_.empty()) prefetch_packet(in_.front());
@@ -109,8 +111,12 @@ void Host::receive_data(Packet* packet, Time now) {
   if (receipt.late_by != 0) {
     counters_.out_of_order_packets++;
     counters_.out_of_order_degree = std::max(counters_.out_of_order_degree, receipt.late_by);
+    counters_.out_of_order_extent = std::max(counters_.out_of_order_extent, receipt.extent);
   }
   if (receipt.duplicate) counters_.duplicates++;
+  if (settings_.goodput_interval != 0 && receipt.accepted && !receipt.duplicate) {
+    note_first_copy(payload_of(packet), (mark & 1U) != 0, now);
+  }
   if (!receipt.accepted) {
     // Not counted as received either: the books say where every packet ended.
     counters_.packets_received--;
@@ -123,6 +129,13 @@ void Host::receive_data(Packet* packet, Time now) {
   const bool selective = settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat;
   const auto msn = static_cast<uint32_t>(nak && selective ? static_cast<uint32_t>(bth.psn) : queue.completed_parts());
   acks_.push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
+}
+
+void Host::note_first_copy(uint32_t payload, bool repeated, Time now) {
+  const size_t interval = now / settings_.goodput_interval;
+  if (goodput_.size() <= interval) goodput_.resize(interval + 1);
+  goodput_[interval] += payload;
+  if (repeated) last_repair_ = now;
 }
 
 void Host::receive_ack(Packet* packet, Time now) {
@@ -171,6 +184,26 @@ void Host::receive_mac_control(const Packet* packet, Time now) {
   counters_.pfc_frames++;
   apply_rate_changes(now);
   pause_.receive(request, settings_.rate, now);
+  if (pause_log_ == nullptr) return;
+  heard_ = PauseOrigin(meta_of(packet).owner);
+  note_pauses(pause_.paused(), now);
+}
+
+// Messages that had a packet for the port while their class was held back waited for as long as that.
+void Host::note_pauses(uint8_t paused, Time now) {
+  pause_log_->note(0, paused, heard_, now, [&](unsigned traffic_class) {
+    if (traffic_class != kDataClass) return;
+    turns_.for_each([&](uint32_t index) {
+      const SendQueue& queue = send_queues_[index];
+      if (!queue.has_packet(window_packets_)) return;
+      const MessageId message = queue.next_message();
+      pause_log_->note_wait_for_last(0, kDataClass, message, board_.times()[message].released);
+    });
+  });
+}
+
+void Host::close_pauses(Time now) {
+  if (pause_log_ != nullptr) note_pauses(0, now);
 }
 
 // --- sending
@@ -194,6 +227,7 @@ Packet* Host::next_cnp(PacketArena::Cache& packets) {
   const ReceiveQueue& queue = receive_queues_[cnps_.pop()];
   Packet* packet = packets.take();
   writer_.write_cnp(packet, {.destination = queue.peer, .source_port = queue.source_port, .dest_qp = queue.dest_qp});
+  meta_of(packet).owner = kNoOwner;
   counters_.cnps_sent++;
   return packet;
 }
@@ -209,6 +243,7 @@ Packet* Host::next_ack(PacketArena::Cache& packets) {
                      .dest_qp = queue.dest_qp,
                      .psn = ack.psn},
                     ack.nak ? kAethNakSequenceError : kAethAck, ack.msn);
+  meta_of(packet).owner = kNoOwner;
   return packet;
 }
 
@@ -237,7 +272,10 @@ Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
                      next.payload);
   meta_of(packet).owner = owner_mark(next);
   counters_.data_packets++;
-  counters_.retransmitted += next.repeated ? 1 : 0;
+  if (next.repeated) {
+    counters_.retransmitted++;
+    counters_.retransmitted_bytes += next.payload;
+  }
   if (!queue.timer_armed) restart_timer(index, now);
   return packet;
 }
@@ -267,6 +305,7 @@ void Host::send(Packet* packet, Time now, const Window& window) {
     return;
   }
   drops_[static_cast<size_t>(lost)]++;
+  note_loss(now);
   window.packets->put(packet);
 }
 

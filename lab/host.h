@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "flowctl/dcqcn.h"
@@ -14,6 +15,7 @@
 #include "lab/growing_ring.h"
 #include "lab/live_node.h"
 #include "lab/message_board.h"
+#include "lab/pause_log.h"
 #include "lab/queue_pair.h"
 #include "lab/roce.h"
 #include "lab/wire.h"
@@ -27,11 +29,13 @@ struct HostCounters {
   uint64_t data_packets = 0;
   uint64_t packets_received = 0;
   uint64_t retransmitted = 0;
+  uint64_t retransmitted_bytes = 0;  // payload
   uint64_t timeouts = 0;
   uint64_t naks = 0;
   uint64_t duplicates = 0;
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;
+  uint64_t out_of_order_extent = 0;
   uint64_t messages_sent = 0;  // of this host, with their last ACK
   uint64_t ce_packets = 0;     // data packets that arrived marked "congestion experienced"
   uint64_t cnps_sent = 0;
@@ -56,6 +60,8 @@ class Host : public LiveNode {
     uint64_t seed = 1;
     std::vector<RateChange> rate_changes{};  // of its link, ascending
     HostSettings nic;
+    bool log_pauses = false;
+    Duration goodput_interval = 0;  // in which received bytes are added up; 0: they are not
   };
 
   Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in);
@@ -83,6 +89,13 @@ class Host : public LiveNode {
   const HostCounters& counters() const { return counters_; }
   // How long PFC has held a class back in all, up to `now`, the end of the run.
   Duration paused_time(unsigned traffic_class, Time now) const { return pause_.paused_time(traffic_class, now); }
+  // Payload of first copies that arrived, by interval (Settings::goodput_interval).
+  const std::vector<uint64_t>& goodput() const { return goodput_; }
+  // When a packet last arrived that had been missing until it was sent again; kNever: none did.
+  Time last_repair() const { return last_repair_; }
+  // Null where nothing can be paused.
+  const PauseLog* pauses() const { return pause_log_.get(); }
+  void close_pauses(Time now);
   // Of the send queue with this index; only with congestion control.
   const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return paced_[index].point; }
 
@@ -127,6 +140,7 @@ class Host : public LiveNode {
   void receive_cnp(const Packet* packet, Time now);
   void receive_mac_control(const Packet* packet, Time now);
   void notice_congestion(uint32_t receive_queue, Time now);
+  void note_first_copy(uint32_t payload, bool repeated, Time now);
   void expire(const Timer& timer, Time now);
   void depart(const Window& window, Time now);
   Packet* next_cnp(PacketArena::Cache& packets);
@@ -144,6 +158,7 @@ class Host : public LiveNode {
   void list(uint32_t queue, Time now);
   void join_turns(uint32_t queue, Time now);
   void apply_rate_changes(Time now);
+  void note_pauses(uint8_t paused, Time now);
   uint16_t source_port(SendQueue& queue);
 
   // Classes for which something waits.
@@ -177,6 +192,8 @@ class Host : public LiveNode {
   size_t next_rate_change_ = 0;
   unsigned ack_class_;
   flowctl::PauseState pause_;
+  std::unique_ptr<PauseLog> pause_log_;
+  PauseOrigin heard_;           // of the last pause frame
   GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
   GrowingRing<Ack> acks_;
   GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
@@ -193,6 +210,8 @@ class Host : public LiveNode {
   };
   std::vector<OwnMessage> own_;  // ascending by message
   std::vector<RemoteTrigger> outgoing_;
+  std::vector<uint64_t> goodput_;
+  Time last_repair_ = ~Time{0};
   HostCounters counters_;
   DropCounts drops_{};
 };

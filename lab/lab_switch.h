@@ -8,6 +8,7 @@
 #include "dataplane/pipeline.h"
 #include "lab/fabric_settings.h"
 #include "lab/live_node.h"
+#include "lab/pause_log.h"
 #include "lab/run_result.h"
 #include "lab/wire.h"
 
@@ -42,6 +43,7 @@ class LabSwitch : public LiveNode {
     // Whether all ports send in the order of time. Needed where a decision depends on more than the chosen port's
     // queue; elsewhere the result is the same, and ports are brought up to date one by one, when they matter.
     bool in_time_order = false;
+    bool log_pauses = false;
   };
 
   LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
@@ -57,6 +59,10 @@ class LabSwitch : public LiveNode {
 
   const dataplane::Pipeline& pipeline() const { return pipeline_; }
   const std::vector<ImbalanceSample>& imbalance() const { return imbalance_; }
+  // Null where nothing can be paused.
+  const PauseLog* pauses() const { return pause_log_.get(); }
+  // When the run has ended at `now`: pauses that go on, and what still waits for them, are noted up to then.
+  void close_pauses(Time now);
 
  private:
   // Where the pipeline's dropped packets go and its pause frames come from: the arena of the thread that runs the
@@ -96,6 +102,9 @@ class LabSwitch : public LiveNode {
   void schedule_departure(PortId port, Time now);
   void wake_ports(Time now);
   void stop(PortId port);
+  void note_pauses(PortId port, Time now);
+  void name_origin(Packet* pause_frame);
+  void note_drop(PortId in, Time now);
   Time next_timer() const;
   Time next_attention() const;
   void sample(Time now);
@@ -125,7 +134,10 @@ class LabSwitch : public LiveNode {
   std::vector<PortId> uplinks_;
   std::vector<uint64_t> uplink_bytes_;  // in the interval, by position in uplinks_
   std::vector<ImbalanceSample> imbalance_;
-  DropCounts drops_{};  // on its outgoing links; the pipeline counts its own
+  std::unique_ptr<PauseLog> pause_log_;
+  std::vector<PauseOrigin> heard_;  // by port: of the last pause frame
+  std::vector<uint64_t> unrouted_;  // by port: packets that found no way, as last seen
+  DropCounts drops_{};              // on its outgoing links; the pipeline counts its own
 };
 
 }  // namespace heddle::lab

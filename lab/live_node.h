@@ -58,11 +58,18 @@ class LiveNode {
   // Packets that wait in this node.
   virtual uint64_t packets_held() const = 0;
   virtual const DropCounts& drops() const = 0;
+  // When a link that was down or lossy, or the want of a route, last cost a packet here; kNever: it never did.
+  Time last_loss() const { return last_loss_; }
 
  protected:
   explicit LiveNode(size_t ports) : inbox_(ports) {}
 
+  void note_loss(Time now) { last_loss_ = now; }
+
   Inbox inbox_;
+
+ private:
+  Time last_loss_ = ~Time{0};
 };
 
 }  // namespace heddle::lab

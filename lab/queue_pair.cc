@@ -22,6 +22,13 @@ SendPacket SendQueue::take(uint32_t mtu) {
   return packet;
 }
 
+MessageId SendQueue::next_message() const {
+  const uint64_t psn = repeat_next_ < repeat_end_ ? repeat_next_ : next_;
+  size_t i = first_part_;
+  while (parts_[i].end_psn <= psn) ++i;
+  return parts_[i].message;
+}
+
 SendPacket SendQueue::packet_at(uint64_t psn, uint32_t mtu) const {
   size_t i = first_part_;
   while (parts_[i].end_psn <= psn) ++i;
@@ -75,7 +82,13 @@ void SendQueue::skip_acknowledged() {
 
 // RFC 4737 3.3: a packet is out of order if its number is below the next expected, one past the highest seen.
 void ReceiveQueue::note_order(uint64_t psn, Receipt& receipt) {
-  if (psn < seen_) receipt.late_by = seen_ - 1 - psn;
+  if (psn >= seen_) {
+    if (order_ == nullptr && psn != expected_) order_ = std::make_unique<ArrivalOrder>();
+    if (order_ != nullptr) order_->in_order(psn);
+    return;
+  }
+  receipt.late_by = seen_ - 1 - psn;
+  if (order_ != nullptr) receipt.extent = order_->late(psn);
 }
 
 }  // namespace heddle::lab

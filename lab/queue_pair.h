@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "lab/arrival_order.h"
 #include "lab/fabric_settings.h"
 #include "lab/packet_set.h"
 #include "lab/workload.h"
@@ -43,8 +45,9 @@ class SendQueue {
     return repeat_next_ < repeat_end_ || (next_ < end_ && (window_packets == 0 || next_ - una_ < window_packets));
   }
   bool outstanding() const { return una_ < highest_; }
-  // The next packet to send; has_packet() holds.
+  // The next packet to send, and before that whose it is; has_packet() holds.
   SendPacket take(uint32_t mtu);
+  MessageId next_message() const;
 
   // A cumulative acknowledgement of everything up to and including `psn`. Calls `done(message)` for each part that is
   // thereby completed. False if it says nothing new.
@@ -91,6 +94,7 @@ struct Receipt {
   bool duplicate = false;
   uint64_t ack_psn = 0;  // kAck: cumulative; kNak: the expected one
   uint64_t late_by = 0;  // first copies out of order: highest PSN seen − its PSN; else 0
+  uint64_t extent = 0;   // of those: RFC 4737 4.2.2
 };
 
 class ReceiveQueue {
@@ -123,8 +127,9 @@ class ReceiveQueue {
   uint64_t unacked_ = 0;    // packets taken since the last ACK
   uint64_t completed_ = 0;  // message sequence number (IBTA 9.7.5.1.5), parts completed
   bool nak_sent_ = false;
-  PacketSet beyond_;                // taken out of order
-  std::vector<PendingLast> lasts_;  // last packets of parts beyond the gap
+  std::unique_ptr<ArrivalOrder> order_;  // while there is a gap
+  PacketSet beyond_;                     // taken out of order
+  std::vector<PendingLast> lasts_;       // last packets of parts beyond the gap
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -188,6 +193,7 @@ Receipt ReceiveQueue::receive(uint64_t psn, bool last, MessageId message, bool r
     done(message);
   }
   if (!beyond_.empty()) part_done = advance(done) || part_done;
+  if (order_ != nullptr && expected_ == seen_) order_.reset();
   if (part_done || unacked_ >= settings.ack_every) {
     receipt.reply = Receipt::Reply::kAck;
     receipt.ack_psn = expected_ - 1;

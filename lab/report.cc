@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lab/alone_time.h"
 #include "lab/fabric_capacity.h"
+#include "lab/recovery.h"
 
 namespace heddle::lab {
 namespace {
@@ -37,6 +40,14 @@ double mean(const std::vector<T>& values) {
 
 Json microseconds(Time t) { return t == kNever ? Json() : Json(to_microseconds(t)); }
 
+// The uplinks of the switches of one tier that carried something.
+struct TierBalance {
+  uint64_t switches = 0;
+  uint64_t uplinks = 0;
+  uint64_t idle = 0;
+  double jain = 0;  // summed over switches
+};
+
 // What is not measured yet: these capabilities come with lossless Ethernet and InfiniBand.
 void put_not_applicable(Json& json, std::initializer_list<const char*> fields) {
   for (const char* field : fields) json[field] = nullptr;
@@ -49,7 +60,8 @@ Report::Report(const Experiment& experiment, const RunResult& result)
       result_(result),
       alone_(AloneTimes(experiment.topology, states_at_start(experiment.topology, experiment.settings.events),
                         experiment.settings.hosts)
-                 .of(experiment.workload)) {}
+                 .of(experiment.workload)),
+      held_flows_(find_held_flows(experiment.topology, experiment.settings.events, experiment.workload, result.held)) {}
 
 Json Report::to_json() const {
   Json json;
@@ -158,8 +170,11 @@ void Report::put_packets(Json& json) const {
   json["drops"] = std::move(drops);
   put_flow_control(json);
   json["cnps"] = experiment_.settings.hosts.dcqcn ? Json(result_.cnps) : Json();
-  json["out_of_order"] = {{"packets", result_.out_of_order_packets}, {"max_degree", result_.out_of_order_degree}};
+  json["out_of_order"] = {{"packets", result_.out_of_order_packets},
+                          {"max_degree", result_.out_of_order_degree},
+                          {"max_extent", result_.out_of_order_extent}};
   json["retransmitted"] = result_.retransmitted;
+  json["resent_bytes"] = result_.retransmitted_bytes;
   json["timeouts"] = result_.timeouts;
   json["naks"] = result_.naks;
   json["duplicates"] = result_.duplicates;
@@ -168,6 +183,24 @@ void Report::put_packets(Json& json) const {
                      {"received", result_.packets_received},
                      {"dropped", dropped},
                      {"in_flight", result_.packets_in_flight}};
+}
+
+// How the run came through the first failure of a link.
+Json Report::failure_json() const {
+  const FabricSettings& settings = experiment_.settings;
+  const auto recovery = recovery_of(experiment_.topology, settings.events, result_, settings.switches.sample_interval);
+  if (!recovery) return nullptr;
+  const auto optional_us = [](const std::optional<Duration>& time) {
+    return time ? Json(to_microseconds(*time)) : Json();
+  };
+  const auto optional = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  return {{"at_us", to_microseconds(recovery->at)},
+          {"link", link_name(experiment_.topology, recovery->link)},
+          {"lost", recovery->lost},
+          {"losing_us", to_microseconds(recovery->losing)},
+          {"repaired_us", optional_us(recovery->repaired)},
+          {"recovered_us", optional_us(recovery->recovered)},
+          {"goodput_gbps", {{"before", optional(recovery->before_gbps)}, {"least", optional(recovery->least_gbps)}}}};
 }
 
 void Report::put_fabric(Json& json) const {
@@ -202,6 +235,7 @@ void Report::put_fabric(Json& json) const {
   }
   put_not_applicable(json, {"credit_stall_us"});
   put_deadlock(json);
+  json["failure"] = failure_json();
 }
 
 // How even the uplinks of each leaf and pod switch were, in intervals and over the whole run.
@@ -214,7 +248,8 @@ void Report::put_balance(Json& json) const {
     json["uplink_jain"] = {{"mean", mean_jain}, {"min", *std::min_element(samples.begin(), samples.end())}};
   }
   const Topology& topology = experiment_.topology;
-  std::vector<double> shares;  // 1 = as much as the average uplink of its switch
+  std::vector<double> shares;             // 1 = as much as the average uplink of its switch
+  std::map<uint32_t, TierBalance> tiers;  // from the hosts upwards
   for (NodeId node = topology.host_count; node < topology.nodes.size(); ++node) {
     std::vector<double> bytes;
     for (const PortIndex port : topology.uplinks(node)) {
@@ -224,13 +259,30 @@ void Report::put_balance(Json& json) const {
     }
     const double sum = std::accumulate(bytes.begin(), bytes.end(), 0.0);
     if (bytes.size() < 2 || sum == 0) continue;
-    for (const double of : bytes) shares.push_back(of * static_cast<double>(bytes.size()) / sum);
+    TierBalance& tier = tiers[topology.nodes[node].tier];
+    double squares = 0;
+    for (const double of : bytes) {
+      shares.push_back(of * static_cast<double>(bytes.size()) / sum);
+      squares += of * of;
+      tier.idle += of == 0 ? 1 : 0;
+    }
+    tier.switches++;
+    tier.uplinks += bytes.size();
+    tier.jain += sum * sum / (static_cast<double>(bytes.size()) * squares);
   }
   if (shares.empty()) return;
   const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
   double squares = 0;
   for (const double share : shares) squares += share * share;
   json["uplink_share"] = {{"min", *least}, {"max", *most}, {"jain", static_cast<double>(shares.size()) / squares}};
+  json["uplink_share"]["tiers"] = Json::array();
+  for (const auto& [tier, of] : tiers) {
+    json["uplink_share"]["tiers"].push_back({{"tier", tier},
+                                             {"switches", of.switches},
+                                             {"uplinks", of.uplinks},
+                                             {"idle", of.idle},
+                                             {"jain", of.jain / static_cast<double>(of.switches)}});
+  }
 }
 
 void Report::put_paths(Json& json) const {
@@ -255,7 +307,8 @@ void Report::put_speed(Json& json) const {
 }
 
 std::string flows_csv_header() {
-  return "run,workload,scheme,flow,job,phase,src,dst,bytes,release_us,received_us,sent_us,fct_us,alone_us,slowdown";
+  return "run,workload,scheme,flow,job,phase,src,dst,bytes,release_us,received_us,sent_us,fct_us,alone_us,slowdown,"
+         "held_us,held_by_others_us";
 }
 
 std::string Report::flows_csv(const std::string& prefix) const {
@@ -276,6 +329,12 @@ std::string Report::flows_csv(const std::string& prefix) const {
     if (took != kNever) {
       fmt::format_to(std::back_inserter(out), "{:.6f}", static_cast<double>(took) / static_cast<double>(alone_[m]));
     }
+    out.push_back(',');
+    const HeldFlow* held = held_flow(m);
+    const Time none = experiment_.settings.switches.flow_control.pauses() ? 0 : kNever;
+    put_time(held == nullptr ? none : held->held);
+    put_time(held == nullptr ? none : held->by_others);
+    out.resize(out.size() - 1);  // the comma after the last
     out.push_back('\n');
   }
   return fmt::to_string(out);

@@ -9,6 +9,7 @@
 
 #include "lab/experiment.h"
 #include "lab/run_result.h"
+#include "lab/victims.h"
 
 namespace heddle::lab {
 
@@ -24,6 +25,8 @@ class Report {
   // One line per flow, in the order of the workload's messages, each beginning with `prefix`; columns as in
   // flows_csv_header.
   std::string flows_csv(const std::string& prefix) const;
+  // One line per pause of a port, in the order of time, likewise (pauses_csv_header).
+  std::string pauses_csv(const std::string& prefix) const;
 
  private:
   nlohmann::ordered_json flow_json() const;
@@ -32,7 +35,12 @@ class Report {
   // Flow control (report_flow_control.cc).
   void put_flow_control(nlohmann::ordered_json& json) const;
   void put_deadlock(nlohmann::ordered_json& json) const;
+  nlohmann::ordered_json watchdog_json() const;
   std::vector<std::string> explain_violations() const;
+  nlohmann::ordered_json failure_json() const;
+  // Pauses of others (report_pauses.cc).
+  nlohmann::ordered_json victims_json() const;
+  const HeldFlow* held_flow(MessageId message) const;
   void put_packets(nlohmann::ordered_json& json) const;
   void put_fabric(nlohmann::ordered_json& json) const;
   void put_balance(nlohmann::ordered_json& json) const;
@@ -45,11 +53,13 @@ class Report {
 
   const Experiment& experiment_;
   const RunResult& result_;
-  std::vector<Duration> alone_;  // by message
+  std::vector<Duration> alone_;       // by message
+  std::vector<HeldFlow> held_flows_;  // by pauses; ascending by message
 };
 
 // The header line of flows_csv, without a line end; its first columns are those of the prefix: "run,workload,scheme,".
 std::string flows_csv_header();
+std::string pauses_csv_header();
 
 // The value that a share `p` of the sorted values does not exceed (nearest rank); 0 if there are none.
 template <typename T>

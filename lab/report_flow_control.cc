@@ -35,6 +35,8 @@ void Report::put_flow_control(Json& json) const {
   json["pauses_sent"] = lossless ? Json(sent) : Json();
   json["pause_time_us"] = lossless ? Json(to_microseconds(paused)) : Json();
   json["pauses"] = lossless ? std::move(ports) : Json();
+  json["watchdog"] = watchdog_json();
+  json["victims"] = victims_json();
   json["ecn_marked"] = settings.ecn.is_on() ? Json(result_.ecn_marked) : Json();
   json["ecn_eligible"] = settings.ecn.is_on() ? Json(result_.ecn_eligible) : Json();
   json["peak_buffer_bytes"] = buffered ? Json(result_.peak_buffer_bytes) : Json();
@@ -52,7 +54,26 @@ void Report::put_deadlock(Json& json) const {
                      {"to", experiment_.topology.nodes[experiment_.topology.neighbor(queue.node, queue.port)].name},
                      {"class", queue.traffic_class}});
   }
-  json["deadlock"] = {{"at_us", to_microseconds(result_.deadlock->at)}, {"cycle", std::move(cycle)}};
+  const Time broken = result_.deadlock->broken_at;
+  json["deadlock"] = {{"at_us", to_microseconds(result_.deadlock->at)},
+                      {"broken_at_us", broken == kNever ? Json() : Json(to_microseconds(broken))},
+                      {"cycle", std::move(cycle)}};
+}
+
+Json Report::watchdog_json() const {
+  if (!experiment_.settings.switches.flow_control.watchdog) return nullptr;
+  Json events = Json::array();
+  for (const WatchdogIncident& incident : result_.incidents) {
+    events.push_back({{"at_us", to_microseconds(incident.at)},
+                      {"switch", experiment_.topology.nodes[incident.queue.node].name},
+                      {"port", incident.queue.port},
+                      {"class", incident.queue.traffic_class},
+                      {"event", incident.storm ? "storm" : "restored"}});
+  }
+  return {{"storms", result_.watchdog_storms},
+          {"restores", result_.watchdog_restores},
+          {"dropped", result_.watchdog_drops},
+          {"events", std::move(events)}};
 }
 
 // A lossless class that lost packets has too little headroom, or nobody who would obey it.

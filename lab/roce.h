@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lab/topology.h"
+#include "lab/workload.h"
 #include "net/headers.h"
 #include "net/packet.h"
 
@@ -95,6 +96,9 @@ inline bool is_marked(const Packet* packet) { return (frame_of(packet)[15] & 3U)
 inline bool is_mac_control(const Packet* packet) {
   return net::load<uint16_t>(frame_of(packet) + 12) == __builtin_bswap16(net::kTypeMacControl);
 }
+// What hosts note on their packets beside the headers (PacketMeta::owner): the message, and whether it is repeated.
+inline constexpr uint64_t kNoOwner = ~uint64_t{0};  // ACK and CNP
+constexpr MessageId message_of(uint64_t owner) { return static_cast<MessageId>(owner >> 1U); }
 // Payload bytes of a data packet.
 inline uint32_t payload_of(const Packet* packet) { return packet->pkt_len - kDataFrameOverhead; }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/pause_log.h"
 #include "lab/topology.h"
 #include "lab/workload.h"
 #include "lb/resequencer.h"
@@ -52,16 +53,29 @@ struct PortPauses {
   uint64_t violations = 0;     // packets of lossless classes that came in here and found no room
 };
 
+struct NodePause {
+  NodeId node = 0;
+  PauseInterval pause;
+};
+
 struct QueueRef {
   NodeId node = 0;
   PortIndex port = 0;
   uint8_t traffic_class = 0;
 };
 
+// What the PFC watchdog of a switch found.
+struct WatchdogIncident {
+  Time at = 0;
+  QueueRef queue;
+  bool storm = false;  // else: its end
+};
+
 // Queues each of which waits for the next, and the last for the first.
 struct Deadlock {
   Time at = 0;  // when it was seen
   std::vector<QueueRef> cycle;
+  Time broken_at = kNever;  // when one of them was first seen to move again
 };
 
 struct RunResult {
@@ -76,7 +90,8 @@ struct RunResult {
   uint64_t packets_received = 0;   // by hosts
   uint64_t packets_in_flight = 0;  // when the run ended
   std::array<uint64_t, kDropReasons> drops{};
-  uint64_t retransmitted = 0;  // packets sent again
+  uint64_t retransmitted = 0;        // packets sent again
+  uint64_t retransmitted_bytes = 0;  // their payload
   uint64_t timeouts = 0;
   uint64_t naks = 0;
   uint64_t duplicates = 0;  // data packets that the receiver had already
@@ -85,6 +100,7 @@ struct RunResult {
   // highest PSN seen − its PSN.
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;  // the highest
+  uint64_t out_of_order_extent = 0;  // the highest: RFC 4737 4.2.2
 
   // Congestion control.
   uint64_t ce_packets = 0;  // data packets that reached their host marked "congestion experienced"
@@ -104,10 +120,23 @@ struct RunResult {
   uint64_t peak_queue_bytes = 0;           // of one egress queue
   uint64_t peak_buffer_bytes = 0;          // of one switch's shared pool
 
-  std::vector<PortPauses> pauses;     // by switch, then port
-  std::optional<Deadlock> deadlock;   // the first, if there was one
-  uint64_t control_frames = 0;        // PFC frames made by switches
-  uint64_t control_frames_ended = 0;  // and of those, the ones that arrived
+  // What failures did, only of runs with link events: when a packet was last lost by one, and when the last one arrived
+  // that had been missing until it was sent again; payload of first copies received, by sample interval.
+  Time last_loss = kNever;
+  Time last_repair = kNever;
+  std::vector<uint64_t> goodput;
+
+  std::vector<PortPauses> pauses;    // by switch, then port
+  std::vector<NodePause> timeline;   // every pause of every port, in the order of time
+  std::vector<HeldMessage> held;     // by pauses, at all nodes; in no order
+  std::optional<Deadlock> deadlock;  // the first, if there was one
+  // The PFC watchdogs of all switches.
+  uint64_t watchdog_storms = 0;
+  uint64_t watchdog_restores = 0;
+  uint64_t watchdog_drops = 0;              // packets
+  std::vector<WatchdogIncident> incidents;  // ascending in time; the first few hundred of each switch
+  uint64_t control_frames = 0;              // PFC frames made by switches
+  uint64_t control_frames_ended = 0;        // and of those, the ones that arrived
   uint64_t ecn_eligible = 0;
   uint64_t ecn_marked = 0;
   uint64_t packet_hops = 0;  // packets × links crossed

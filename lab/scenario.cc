@@ -92,14 +92,15 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "resequencer", "buffer",
-                                      "queue_limit", "lossless", "pfc", "ecn", "convergence", "sample_interval"}),
-              scenario.switches);
+  read_fabric(
+      root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "resequencer", "buffer",
+                              "queue_limit", "lossless", "pfc", "watchdog", "ecn", "convergence", "sample_interval"}),
+      scenario.switches);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));
   read_run(root.section("run", {"seed", "until", "threads", "window", "trigger_delay"}), scenario.run);
-  read_bench(root.section("bench", {"schemes", "workloads"}), scenario.bench);
+  read_bench(root.section("bench", {"schemes", "workloads", "further", "conditions", "compare"}), scenario.bench);
   return scenario;
 }
 
@@ -155,15 +156,25 @@ void read_bench(const Map& section, BenchSpec& bench) {
   if (section.has("schemes")) {
     bench.schemes = config::list_of(config::text(64), 1, 64)(section.at("schemes"));
   }
-  const Value workloads = section.at("workloads");
-  bench.workloads_place = workloads.place().text();
-  const auto entries = workloads.entries();
-  if (entries.size() > kMaxBenchWorkloads) {
-    workloads.refuse_found(fmt::format("{} workloads", entries.size()), fmt::format("up to {}", kMaxBenchWorkloads));
-  }
-  for (const auto& [key, value] : entries) {
-    bench.workloads.emplace_back(config::name_text(64)(key), read_workload(value));
-  }
+  bench.workloads_place = section.at("workloads").place().text();
+  const auto read_named = [&section](std::string_view list, const auto& read_one) {
+    const Value named = section.at(list);
+    const auto entries = named.entries();
+    if (entries.size() > kMaxBenchWorkloads) {
+      named.refuse_found(fmt::format("{} {}", entries.size(), list), fmt::format("up to {}", kMaxBenchWorkloads));
+    }
+    for (const auto& [key, value] : entries) read_one(config::name_text(64)(key), value);
+  };
+  read_named("workloads", [&](const std::string& name, const Value& value) {
+    bench.workloads.emplace_back(name, read_workload(value));
+  });
+  read_named("further", [&](const std::string& name, const Value& value) {
+    bench.further.emplace_back(name, read_workload(value));
+  });
+  read_named("conditions", [&](const std::string& name, const Value& value) {
+    bench.conditions.emplace_back(name, read_condition(value.list(1, kMaxEvents)));
+  });
+  if (section.has("compare")) bench.compare = config::list_of(config::text(140), 1, 64)(section.at("compare"));
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ struct WorkloadSpec {
 
 struct EventSpec {
   Time at = 0;
-  std::string link;  // "leaf0-spine1": all links between the two; "leaf0:3": that port's
+  std::optional<double> at_share;  // of a bench's condition: `at` is that share of the workload's lower bound
+  std::string link;                // "leaf0-spine1": all links between the two; "leaf0:3": that port's
   LinkEvent::Kind kind = LinkEvent::Kind::kDown;
   Rate rate;
   double loss = 0;
@@ -90,6 +91,11 @@ struct EventSpec {
 struct BenchSpec {
   std::vector<std::string> schemes;                             // empty: all (bench.h)
   std::vector<std::pair<std::string, WorkloadSpec>> workloads;  // empty: the scenario's own
+  std::vector<std::pair<std::string, WorkloadSpec>> further;    // compared only where `compare` says so
+  std::vector<std::pair<std::string, std::vector<EventSpec>>>
+      conditions;  // what may happen beside a workload; likewise
+  // Names of workloads, "WORKLOAD/CONDITION" with what happens beside; "all": all of them; empty: `workloads` alone.
+  std::vector<std::string> compare;
   std::string workloads_place;
 };
 

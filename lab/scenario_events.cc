@@ -19,11 +19,25 @@ namespace {
 
 const Words<LinkEvent::Kind> kStateWords{{"down", LinkEvent::Kind::kDown}, {"up", LinkEvent::Kind::kUp}};
 
-EventSpec read_event(const Value& value) {
+// A time, or a share.
+void read_at(const Value& value, EventSpec& event) {
+  const std::string& text = value.scalar("a time such as 1ms, or a share of the lower bound such as 40%");
+  if (text.ends_with('%')) {
+    event.at_share = config::share()(value);
+  } else {
+    event.at = config::duration(0, kMaxDelay)(value);
+  }
+}
+
+EventSpec read_event(const Value& value, bool may_be_share) {
   const Map map = value.map({"at", "link", "state", "rate", "loss", "direction"});
   EventSpec event;
   event.place = value.place().text();
-  event.at = map.required("at", config::duration(0, kMaxDelay));
+  if (may_be_share && map.has("at")) {
+    read_at(map.at("at"), event);
+  } else {
+    event.at = map.required("at", config::duration(0, kMaxDelay));
+  }
   event.link = map.required("link", config::text(200));
   if (map.has("state") + map.has("rate") + map.has("loss") != 1) {
     value.refuse_found("an event without one change", "one of state, rate and loss");
@@ -52,14 +66,23 @@ EventSpec read_event(const Value& value) {
 std::vector<EventSpec> read_events(const config::List& items) {
   std::vector<EventSpec> events;
   events.reserve(items.size());
-  for (const Value& item : items) events.push_back(read_event(item));
+  for (const Value& item : items) events.push_back(read_event(item, false));
+  return events;
+}
+
+std::vector<EventSpec> read_condition(const config::List& items) {
+  std::vector<EventSpec> events;
+  events.reserve(items.size());
+  for (const Value& item : items) events.push_back(read_event(item, true));
   return events;
 }
 
 Json events_json(const std::vector<EventSpec>& events) {
   Json json = Json::array();
   for (const EventSpec& event : events) {
-    Json item{{"at", config::print_duration(event.at)}, {"link", event.link}};
+    const std::string at =
+        event.at_share ? fmt::format("{:.12g}%", *event.at_share * 100) : config::print_duration(event.at);
+    Json item{{"at", at}, {"link", event.link}};
     switch (event.kind) {
       case LinkEvent::Kind::kDown:
       case LinkEvent::Kind::kUp:

@@ -1,4 +1,4 @@
-// `fabric.buffer`, `lossless`, `pfc` and `ecn` of a scenario.
+// `fabric.buffer`, `lossless`, `pfc`, `watchdog` and `ecn` of a scenario.
 #include "config/flow_control.h"
 #include "config/units.h"
 #include "lab/scenario_parts.h"
@@ -60,6 +60,12 @@ void read_flow_control(const Map& section, FlowControlSettings& settings) {
     section.at("lossless").refuse("buffer: SIZE beside it", "without a limited buffer");
   }
   if (section.has("pfc")) read_pfc(section.at("pfc"), settings);
+  if (section.has("watchdog")) {
+    settings.watchdog = config::read_watchdog(section.at("watchdog"), config::ClockKind::kVirtual);
+    if (settings.watchdog && !settings.pauses()) {
+      section.at("watchdog").refuse("none, or lossless classes with pfc beside it", "where nothing is ever paused");
+    }
+  }
   if (section.has("ecn")) read_ecn(section.at("ecn"), settings);
 }
 
@@ -88,6 +94,7 @@ void put_flow_control(const FlowControlSettings& settings, Json& json) {
   } else {
     json["pfc"] = "none";
   }
+  json["watchdog"] = config::watchdog_json(settings.watchdog);
   json["ecn"] = "none";
   if (settings.ecn.is_on()) {
     json["ecn"] = {{"kmin", config::print_bytes(settings.ecn.min_bytes)},

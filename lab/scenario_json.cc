@@ -44,6 +44,9 @@ Json bench_json(const BenchSpec& bench) {
   Json json = Json::object();
   if (!bench.schemes.empty()) json["schemes"] = bench.schemes;
   for (const auto& [name, workload] : bench.workloads) json["workloads"][name] = workload_json(workload);
+  for (const auto& [name, workload] : bench.further) json["further"][name] = workload_json(workload);
+  for (const auto& [name, events] : bench.conditions) json["conditions"][name] = events_json(events);
+  if (!bench.compare.empty()) json["compare"] = bench.compare;
   return json;
 }
 

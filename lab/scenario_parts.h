@@ -62,6 +62,8 @@ Json hosts_json(const Scenario& scenario);
 
 // `events:` (scenario_events.cc).
 std::vector<EventSpec> read_events(const config::List& items);
+// Of `bench.conditions`: `at` may be a share of the workload's lower bound.
+std::vector<EventSpec> read_condition(const config::List& items);
 Json events_json(const std::vector<EventSpec>& events);
 
 // A file's name in absolute form: relative to the folder of the file that names it.

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lab/experiment.h"
 #include "lab/scenario.h"
 #include "net/error.h"
 
@@ -173,6 +174,44 @@ TEST(Sweep, AxesMakeAGrid) {
   EXPECT_THAT(overlays_of(points[3]), ElementsAre("a=2", "b=y"));
   EXPECT_EQ(text_of(points[3]), "a=2, b=y");
   EXPECT_EQ(sweep_points({}).size(), 1U);
+}
+
+TEST_F(Bench, ComparesFurtherWorkloadsAndConditionsOnDemand) {
+  const std::string path = write(R"(
+topology: {kind: leaf-spine, hosts: 8, leaves: 2, spines: 2}
+bench:
+  schemes: [ecmp, rps]
+  workloads: {a: {kind: shift, distance: 4}}
+  further: {b: {kind: permutation}}
+  conditions:
+    slow: [{at: 0, link: leaf0-spine0, rate: 10G}]
+    late: [{at: 50%, link: leaf0-spine0, state: down}, {at: 1ms, link: leaf0-spine0, state: up}]
+)");
+  const auto names = [&](const std::vector<std::string>& overlays) {
+    std::vector<std::string> all;
+    for (const BenchRun& run : plan_bench(path, overlays, {}, true)) {
+      if (all.empty() || all.back() != run.workload) all.push_back(run.workload);
+    }
+    return all;
+  };
+  EXPECT_THAT(names({}), ElementsAre("a"));
+  EXPECT_THAT(names({"bench.compare=[all]"}), ElementsAre("a", "a/slow", "a/late", "b", "b/slow", "b/late"));
+  EXPECT_THAT(names({"bench.compare=[b/late, a]"}), ElementsAre("b/late", "a"));
+  EXPECT_THAT(message_of([&] { names({"bench.compare=[c]"}); }),
+              ::testing::EndsWith("found workload 'c'; accepted: all, a, a/slow, a/late, b, b/slow, b/late"));
+
+  const std::vector<BenchRun> runs = plan_bench(path, {"bench.compare=[a, a/late]"}, {}, true);
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_TRUE(runs[0].scenario.events.empty());
+  ASSERT_EQ(runs[2].scenario.events.size(), 2U);
+  const Duration bound = prepare(runs[0].scenario).bound.makespan;
+  EXPECT_NEAR(static_cast<double>(runs[2].scenario.events[0].at), static_cast<double>(bound) / 2, 1);
+  EXPECT_EQ(runs[2].scenario.events[1].at, kMillisecond);
+  EXPECT_EQ(runs[3].scenario.events[0].at, runs[2].scenario.events[0].at);
+
+  const Scenario scenario = load_scenario(path, {"bench.compare=[b]"});
+  const std::string json = to_json(scenario).dump(2);
+  EXPECT_EQ(to_json(load(json)).dump(2), json) << "printed, it is a scenario again";
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
                     // Twice: 200 µs of computing, and 254 steps of 1 MB (81.6 µs on the wire) and 5 µs on the way.
                     Example{"training-128", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
                     Example{"training-128-aligned", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
-                    Example{"slow-core-1024", 1024, 1024, 170.9}),
+                    Example{"link-failure-128", 128, 128, 1309}, Example{"slow-core-1024", 1024, 1024, 170.9}),
     [](const auto& example) {
       std::string name = example.param.name;
       std::replace(name.begin(), name.end(), '-', '_');

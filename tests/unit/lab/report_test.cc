@@ -87,7 +87,7 @@ TEST(Report, EveryMetricByHand) {
   EXPECT_DOUBLE_EQ(json["jobs"][0]["efficiency"], 2.66848 / 20);
 
   EXPECT_EQ(json["drops"], (Json{{"queue_full", 2}}));
-  EXPECT_EQ(json["out_of_order"], (Json{{"packets", 5}, {"max_degree", 6}}));
+  EXPECT_EQ(json["out_of_order"], (Json{{"packets", 5}, {"max_degree", 6}, {"max_extent", 0}}));
   EXPECT_EQ(json["retransmitted"], 2);
   EXPECT_EQ(json["timeouts"], 1);
   EXPECT_EQ(json["naks"], 3);
@@ -164,11 +164,33 @@ TEST(Report, FlowsAsCsv) {
   result.messages[2] = {5, kNever, kNever};
   const std::string csv = Report(experiment, result).flows_csv("0,w,rps,");
   EXPECT_EQ(flows_csv_header(),
-            "run,workload,scheme,flow,job,phase,src,dst,bytes,release_us,received_us,sent_us,fct_us,alone_us,slowdown");
+            "run,workload,scheme,flow,job,phase,src,dst,bytes,release_us,received_us,sent_us,fct_us,alone_us,slowdown,"
+            "held_us,held_by_others_us");
   EXPECT_EQ(csv,
-            "0,w,rps,0,flows,0,0,1,4096,0.000000,10.000000,4.682240,4.682240,4.682240,1.000000\n"
-            "0,w,rps,1,flows,0,1,2,4096,1.000000,20.000000,10.364480,9.364480,4.682240,2.000000\n"
-            "0,w,rps,2,flows,0,2,0,4096,0.000005,,,,4.682240,\n");
+            "0,w,rps,0,flows,0,0,1,4096,0.000000,10.000000,4.682240,4.682240,4.682240,1.000000,,\n"
+            "0,w,rps,1,flows,0,1,2,4096,1.000000,20.000000,10.364480,9.364480,4.682240,2.000000,,\n"
+            "0,w,rps,2,flows,0,2,0,4096,0.000005,,,,4.682240,,,\n");
+}
+
+// The second tier hashes like the first: it sees only flows that lead to every other of its uplinks.
+TEST(Report, ShowsPolarisationByTier) {
+  const Experiment experiment = prepare(load_scenario_text("topology: {kind: fat-tree, k: 4}", "x.yaml"));
+  const Topology& t = experiment.topology;
+  RunResult result;
+  result.messages.resize(experiment.workload.messages.size());
+  result.links.resize(t.links.size());
+  for (NodeId node = t.host_count; node < t.nodes.size(); ++node) {
+    const std::vector<PortIndex> uplinks = t.uplinks(node);
+    for (size_t i = 0; i < uplinks.size(); ++i) {
+      const LinkId link = t.ports[node][uplinks[i]];
+      LinkLoad& load = result.links[link];
+      (t.links[link].a == node ? load.a_to_b_bytes : load.b_to_a_bytes) = t.nodes[node].tier == 1 || i == 0 ? 1000 : 0;
+    }
+  }
+  const Json tiers = Report(experiment, result).to_json().at("uplink_share").at("tiers");
+  ASSERT_EQ(tiers.size(), 2U);
+  EXPECT_EQ(tiers[0], (Json{{"tier", 1}, {"switches", 8}, {"uplinks", 16}, {"idle", 0}, {"jain", 1.0}}));
+  EXPECT_EQ(tiers[1], (Json{{"tier", 2}, {"switches", 8}, {"uplinks", 16}, {"idle", 8}, {"jain", 0.5}}));
 }
 
 // Barriers are no flows.

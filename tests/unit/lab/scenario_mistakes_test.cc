@@ -100,6 +100,10 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found alpha '1' beside xoff; accepted: alpha or xoff, not both"},
       {"an alpha of zero", "fabric: {buffer: 9MB, pfc: {alpha: 0}}\n", 1,
        "found alpha '0'; accepted: a factor from 1/256 to 64 such as 0.125"},
+      {"a watchdog where nothing is paused", "fabric: {buffer: 9MB, watchdog: {}}\n", 1,
+       "found a map as watchdog where nothing is ever paused; accepted: none, or lossless classes with pfc beside it"},
+      {"a watchdog that looks all the time", "fabric: {buffer: 9MB, lossless: [3], watchdog: {detect: 1us}}\n", 1,
+       "found detect '1us'; accepted: a duration such as 250ns, 1.5ms or 1s, from 10us to 5s"},
       {"a curve that falls", "fabric: {ecn: {kmin: 2kB, kmax: 1kB}}\n", 1,
        "found kmax '1kB'; accepted: a size such as 1500, 64KiB or 2MB, from 2kB to 4GB"},
       {"marking without thresholds", "fabric: {ecn: {pmax: 10%}}\n", 1,
@@ -197,7 +201,8 @@ TEST(ScenarioMistakes, EventsAndBench) {
       {"a time missing", "events: [{link: a, state: down}]\n", 1,
        "found no 'at' in events[0]; accepted: a duration such as 250ns, 1.5ms or 1s, from 0s to 1000s"},
       {"an unknown key of bench", "bench: {scheme: ecmp}\n", 1,
-       "found unknown key 'scheme' in bench (did you mean 'schemes'?); accepted: schemes, workloads"},
+       "found unknown key 'scheme' in bench (did you mean 'schemes'?); accepted: schemes, workloads, further, "
+       "conditions, compare"},
       {"a workload of bench that is none", "bench: {workloads: {a: {kind: x}}}\n", 1,
        "found kind 'x'; accepted: permutation, shift, incast, all-to-all, all-reduce, all-gather, pipeline, "
        "reduce-scatter, poisson, training, flows, file"},

@@ -420,6 +420,7 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "{fabric: {scheduler: rps, queue_limit: 1MB}, hosts: {out_of_order: go-back-n, entropy: none, window: 100kB}}",
       "fabric: {buffer: 9MB, lossless: [3, 6], pfc: {xoff: 200kB, xon_offset: 1kB, headroom: 50kB, quanta: 99}}",
       "fabric: {buffer: 32MB, lossless: [3], pfc: {alpha: 0.0625}, ecn: {kmin: 100kB, kmax: 400kB, pmax: 20%}}",
+      "fabric: {buffer: 9MB, lossless: [3], watchdog: {detect: 1ms, restore: 2ms, action: forward}}",
       "fabric: {buffer: 1MB, lossless: [0], pfc: none, ecn: {kmin: 1, kmax: 2, classes: [0, 7]}}",
       "workload: [{name: a, kind: incast, hosts: [0-3, 9], victims: 1}, {name: b, kind: training, steps: 2, seed: 3}]",
       "workload: {kind: poisson, distribution: hadoop, load: 0.3, placement: random, ranks: 12}",
