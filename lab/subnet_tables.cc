@@ -186,9 +186,8 @@ std::vector<uint16_t> roots_of(const Topology& topology, const SwitchGraph& grap
   return roots;
 }
 
-std::vector<uint16_t> ranks_of(const Topology& topology, const SwitchGraph& graph) {
+std::vector<uint16_t> ranks_from(const SwitchGraph& graph, std::vector<uint16_t> queue) {
   std::vector<uint16_t> ranks(graph.size(), kFar);
-  std::vector<uint16_t> queue = roots_of(topology, graph);
   for (const uint16_t root : queue) ranks[root] = 0;
   for (size_t i = 0; i < queue.size(); ++i) {
     for (const SwitchGraph::Edge edge : graph.edges(queue[i])) {
@@ -196,6 +195,38 @@ std::vector<uint16_t> ranks_of(const Topology& topology, const SwitchGraph& grap
         ranks[edge.neighbor] = static_cast<uint16_t>(ranks[queue[i]] + 1);
         queue.push_back(edge.neighbor);
       }
+    }
+  }
+  return ranks;
+}
+
+// Whether leaves that have a way to each other have one that goes up first and then down.
+bool connects_leaves(const SwitchGraph& graph, const std::vector<uint16_t>& ranks) {
+  const UpDown order(graph, ranks);
+  std::vector<uint16_t> hops(graph.size());
+  for (const uint16_t leaf : graph.leaves()) {
+    WaysToLeaf ways(graph.size());
+    order.find_ways(graph, leaf, ways);
+    graph.distances_to(leaf, hops);
+    for (const uint16_t other : graph.leaves()) {
+      if (other != leaf && hops[other] != kFar && ways[other].empty()) return false;
+    }
+  }
+  return true;
+}
+
+// With several roots, failures can leave leaves without a root in common; a single root is above all that it reaches.
+std::vector<uint16_t> ranks_of(const Topology& topology, const SwitchGraph& graph) {
+  const std::vector<uint16_t> roots = roots_of(topology, graph);
+  std::vector<uint16_t> ranks = ranks_from(graph, roots);
+  if (roots.size() == 1 || connects_leaves(graph, ranks)) return ranks;
+  size_t most = 0;
+  std::vector<uint16_t> hops(graph.size());
+  for (const uint16_t root : roots) {
+    const size_t reached = graph.distances_to(root, hops).size();
+    if (reached > most) {
+      most = reached;
+      ranks = ranks_from(graph, {root});
     }
   }
   return ranks;

@@ -95,7 +95,8 @@ SubnetTables number_subnet(const Topology& topology, uint8_t lmc);
 SubnetTables shortest_path_tables(const Topology& topology, const std::vector<bool>& link_up, uint8_t lmc = 0);
 // Up-down first goes towards a root and then away from it, never back, so that no cycle of credits can close
 // (Schroeder et al., "Autonet", 1991). Roots are the switches of the highest tier, where there are several tiers, and
-// otherwise the first switch that has the fewest hops to its farthest. Paths may be longer than the shortest.
+// otherwise the first switch that has the fewest hops to its farthest; where failures leave leaves without a root in
+// common, one root alone. Paths may be longer than the shortest.
 SubnetTables up_down_tables(const Topology& topology, const std::vector<bool>& link_up, uint8_t lmc = 0);
 
 // The hops of every switch from the nearest root, as up_down_tables ranks them; UINT16_MAX where there is no way.
