@@ -24,6 +24,7 @@ class Bound {
   }
 
   void release_group(std::span<const MessageId> group);
+  void wait_for_step(uint32_t job, std::span<const MessageId> group);
   double release_by_triggers(MessageId m);
   double join(MessageId m);
   double effect_time(const Trigger& trigger) const;
@@ -34,14 +35,18 @@ class Bound {
   const FabricCapacity& fabric_;
   FabricLoad load_;
   std::vector<double> released_;       // r(m), by message
-  std::vector<double> by_phase_;       // what phases alone say of it, by message
+  std::vector<double> by_steps_;       // what steps alone say of it, by message
   std::vector<double> gap_;            // by message: the delays since the phase before, with those of barriers
   std::vector<uint32_t> cause_begin_;  // by message: which part of cause_ points at it
   std::vector<uint32_t> cause_;        // indices into the workload's triggers
-  std::vector<double> phase_end_;      // by job: of the latest phase
-  std::vector<double> job_end_;        // by job: by chain and phases
-  std::vector<double> times_;          // scratch
-  std::vector<MessageId> set_;         // scratch
+  struct Step {
+    double end = 0;  // of the step before; 0: there was none
+    std::vector<MessageId> messages;
+  };
+  std::vector<Step> steps_;      // by job: the latest
+  std::vector<double> job_end_;  // by job: by chain and phases
+  std::vector<double> times_;    // scratch
+  std::vector<MessageId> set_;   // scratch
 };
 
 LowerBound Bound::compute() {
@@ -66,9 +71,9 @@ Bound::Bound(const Workload& workload, const FabricCapacity& fabric)
       fabric_(fabric),
       load_(workload, fabric),
       released_(workload.messages.size(), 0),
-      by_phase_(workload.messages.size(), 0),
+      by_steps_(workload.messages.size(), 0),
       gap_(workload.messages.size(), 0),
-      phase_end_(workload.jobs.size(), 0),
+      steps_(workload.jobs.size()),
       job_end_(workload.jobs.size(), 0) {
   index_causes();
 }
@@ -100,17 +105,26 @@ void Bound::release_group(std::span<const MessageId> group) {
   for (const MessageId m : group) released_[m] = release_by_triggers(m);
   if (first.is_barrier()) return;
   const uint32_t job = first.job;
-  if (workload_.job_runs_in_steps[job] != 0) {
-    // By phases alone: who is late in one phase by his own chain holds nobody up but those he sends to.
-    for (const MessageId m : group) by_phase_[m] = first.phase > 0 ? phase_end_[job] + gap_[m] : released_[m];
-    set_.assign(group.begin(), group.end());
-    phase_end_[job] = load_.finish(set_, by_phase_).soonest;
-    for (const MessageId m : group) released_[m] = std::max(released_[m], by_phase_[m]);
-    job_end_[job] = std::max(job_end_[job], load_.finish(set_, released_).at);
-  }
+  if (workload_.job_runs_in_steps[job] != 0) wait_for_step(job, group);
   for (const MessageId m : group) {
     job_end_[job] = std::max(job_end_[job], released_[m] + load_.time_alone(workload_.messages[m]));
   }
+}
+
+// A pause that all messages of a phase wait for ends a step: what came since the pause before is a load that must be
+// carried first, whoever got ahead of others meanwhile.
+void Bound::wait_for_step(uint32_t job, std::span<const MessageId> group) {
+  Step& step = steps_[job];
+  const bool all_pause = std::all_of(group.begin(), group.end(), [this](MessageId m) { return gap_[m] > 0; });
+  if (all_pause && !step.messages.empty()) {
+    step.end = load_.finish(step.messages, by_steps_).soonest;
+    step.messages.clear();
+  }
+  for (const MessageId m : group) {
+    by_steps_[m] = step.end == 0 ? released_[m] : step.end + (all_pause ? gap_[m] : 0);
+    released_[m] = std::max(released_[m], by_steps_[m]);
+  }
+  step.messages.insert(step.messages.end(), group.begin(), group.end());
 }
 
 double Bound::release_by_triggers(MessageId id) {
@@ -129,8 +143,7 @@ double Bound::release_by_triggers(MessageId id) {
   const auto last = times_.begin() + (m.pending - 1);
   std::nth_element(times_.begin(), last, times_.end());
   double released = *last;
-  // Phases say more than joins, so jobs in steps do without them.
-  if (waits_for_all && workload_.job_runs_in_steps[m.job] == 0) released = std::max(released, join(id));
+  if (waits_for_all) released = std::max(released, join(id));
   return released + start;
 }
 

@@ -10,19 +10,15 @@
 //           the set is done no sooner than busy + one-way delay. Resources are every host's link in each direction, and
 //           every leaf's and pod's live capacity to and from the rest of the fabric. Sets are what a message waits for
 //           together, all messages of a job, and those of all jobs (the busiest host over all).
-//   phase   in jobs that run in steps (collectives; WorkloadBuilder::add_job): the messages of one dependency level are
-//           such a set, and the next level is released when the busiest X has carried it + the shortest one-way delay
-//           of the level + the gap between the two. For messages released together that is max over X of (wire bytes /
-//           C(X)) + a one-way delay for each phase; a ring costs steps × (chunk wire time + one-way delay). Where some
-//           neighbours of a ring share a leaf, the shorter way counts here, and the chain adds up who has the longer.
+//   step    in jobs that run in steps with pauses between (training; WorkloadBuilder::add_job): all messages of a step
+//           are such a set, and the next step begins when the busiest X has carried it + the shortest one-way delay
+//           + the pause. A ring costs steps × (chunk wire time + one-way delay) by its chains alone.
 //
 // wire(m) = bytes + packets × (headers + overhead), packets = ceil(bytes / payload per packet): data alone, as if ACKs
 // took no room.
 //
-// Chain and load hold for every schedule. The phase rule holds where every phase loads the fabric's bottleneck alike,
-// as these collectives do on one switch, without over-subscription, or with ranks in order; where different leaves are
-// short of capacity in different phases, ranks may get ahead of others and beat it. (Chunks that do not divide: by the
-// time of one byte per phase.)
+// Chain and load hold for every schedule. The step rule takes a pause for one of all hosts at once, as after an
+// all-reduce nobody can begin the next step long before others. (Chunks that do not divide: by the time of one byte.)
 #pragma once
 
 #include <string>
