@@ -8,6 +8,9 @@
 #include "config/yaml.h"
 #include "control/switch_config.h"
 #include "lab/bench.h"
+#include "lab/build_topology.h"
+#include "lab/subnet_loops.h"
+#include "lab/subnet_tables.h"
 #include "net/error.h"
 
 namespace heddle::cli {
@@ -35,6 +38,45 @@ bool is_scenario(const Options& options) {
   return scenario_keys > switch_keys;
 }
 
+// The links that are up after all events of each time, first of all those of time 0.
+std::vector<std::vector<bool>> link_states(const lab::Topology& topology, const std::vector<lab::LinkEvent>& events) {
+  constexpr size_t kMost = 16;
+  std::vector<std::vector<bool>> states{std::vector<bool>(topology.links.size(), true)};
+  Time at = 0;
+  for (const lab::LinkEvent& event : events) {
+    const bool down = event.kind == lab::LinkEvent::Kind::kDown;
+    if (!down && event.kind != lab::LinkEvent::Kind::kUp) continue;
+    if (event.at != at && states.size() == kMost) break;
+    if (event.at != at) states.push_back(states.back());
+    at = event.at;
+    states.back()[event.link] = !down;
+  }
+  return states;
+}
+
+// Tables of the InfiniBand kind have room for so many ports and addresses.
+bool has_tables(const lab::Topology& topology) {
+  const auto most = std::max_element(topology.ports.begin(), topology.ports.end(),
+                                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return most->size() <= lab::kMaxSubnetPorts && topology.nodes.size() <= lab::kLastUnicastLid;
+}
+
+// Lossless classes wait for buffers as credits do: where shortest paths close a loop of links, pauses can too. A path
+// that ECMP may take for each destination is looked at, so that what is found is there, but not all that may be.
+void warn_of_loops(const lab::Scenario& scenario) {
+  if (!scenario.switches.flow_control.pauses()) return;
+  const lab::Topology topology = lab::build_topology(scenario.topology);
+  constexpr uint64_t kMostEntries = 5'000'000;  // about a second
+  if (uint64_t{topology.host_count} * topology.switch_count() > kMostEntries || !has_tables(topology)) return;
+  for (const std::vector<bool>& up : link_states(topology, lab::build_events(topology, scenario.events))) {
+    const lab::CreditLoops loops = lab::find_credit_loops(topology, lab::shortest_path_tables(topology, up));
+    if (loops.shortest.empty()) continue;
+    fmt::print(stderr, "heddle: warning: lossless classes can deadlock on shortest paths that close a loop: {}\n",
+               lab::describe_loop(topology, loops.shortest, false));
+    return;
+  }
+}
+
 void check_scenario(const Options& options) {
   // Everything that `heddle bench` would run is built, so that what does not fit together is found here too.
   lab::plan_bench(options.file, options.set, {}, false);
@@ -42,6 +84,7 @@ void check_scenario(const Options& options) {
   if (!scenario.bench.schemes.empty() || !scenario.bench.workloads.empty()) {
     lab::plan_bench(options.file, options.set, {}, true);
   }
+  warn_of_loops(scenario);
   fmt::print("{}\n", lab::to_json(scenario).dump(2));
 }
 

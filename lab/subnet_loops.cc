@@ -249,15 +249,16 @@ CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tabl
   return loops;
 }
 
-std::string describe_loop(const Topology& topology, const std::vector<Channel>& loop) {
+std::string describe_loop(const Topology& topology, const std::vector<Channel>& loop, bool with_lanes) {
   std::string text;
   for (size_t i = 0; i <= loop.size() && !loop.empty(); ++i) {
     const Channel& at = loop[i % loop.size()];
     const LinkId id = topology.ports[at.from][at.port];
     const Link& link = topology.links[id];
     const bool forward = link.a == at.from;
-    text += fmt::format("{}{}:{}-{}:{} VL {}", i == 0 ? "" : " → ", topology.nodes[at.from].name, at.port,
-                        topology.nodes[forward ? link.b : link.a].name, forward ? link.b_port : link.a_port, at.vl);
+    text += fmt::format("{}{}:{}-{}:{}", i == 0 ? "" : " → ", topology.nodes[at.from].name, at.port,
+                        topology.nodes[forward ? link.b : link.a].name, forward ? link.b_port : link.a_port);
+    if (with_lanes) text += fmt::format(" VL {}", at.vl);
   }
   return text;
 }

@@ -32,7 +32,7 @@ struct CreditLoops {
 // as far as they go.
 CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tables);
 
-// "sw0:4-sw1:5 VL 0 → sw1:4-sw2:5 VL 0 → …", ending with the first again.
-std::string describe_loop(const Topology& topology, const std::vector<Channel>& loop);
+// "sw0:4-sw1:5 VL 0 → sw1:4-sw2:5 VL 0 → …", ending with the first again; without the lanes if there are none.
+std::string describe_loop(const Topology& topology, const std::vector<Channel>& loop, bool with_lanes = true);
 
 }  // namespace heddle::lab

@@ -154,6 +154,22 @@ def test_what_cannot_be_is_said_in_a_line(scene):
         check(done.returncode == 2 and words in done.stderr and done.stderr.count('\n') == 1, done)
 
 
+def test_check_warns_of_a_loop(scene):
+    """heddle check: a ring with lossless classes gets a warning that names the loop, without them it gets none."""
+    def warning(path, *options):
+        done = subprocess.run([scene.heddle, 'check', path, *options], capture_output=True, text=True, timeout=20)
+        check(done.returncode == 0, done)
+        return done.stderr
+    scenario = write(scene, 'ring.yaml', RING)
+    check(not warning(scenario), warning(scenario))
+    lossless = ('--set', 'fabric.buffer=9MB', '--set', 'fabric.lossless=[3]')
+    text = warning(scenario, *lossless)
+    check(re.search(r'warning: lossless classes can deadlock .*: (\w:\d-\w:\d → ){5}\w:\d-\w:\d$', text.strip()), text)
+    shipped = pathlib.Path(__file__).resolve().parent.parent.parent / 'examples' / 'lab' / 'pfc-deadlock.yaml'
+    check('can deadlock' in warning(shipped), 'no warning of the shipped deadlock')
+    check(not warning(shipped, '--set', 'events=[]'), 'a warning where all links are up')
+
+
 def children_in(directory):
     """Processes that work in a directory."""
     found = []
