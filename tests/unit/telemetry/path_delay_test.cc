@@ -1,0 +1,226 @@
+// PathDelay: what is heard becomes shares. The closed loop is checked against queues that integrate what the shares
+// send, as real ones do.
+#include "telemetry/path_delay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "net/random.h"
+
+namespace heddle::telemetry {
+namespace {
+
+constexpr Duration kPeriod = kMillisecond;
+
+PathReading reading_of(Duration delay, Rate rate = Rate::gbps(100)) {
+  return {.delay = delay, .beyond = delay, .bottleneck = rate, .hops = 2};
+}
+
+PathDelay group_of(std::vector<uint32_t> initial, PathDelaySettings settings = {}) {
+  return PathDelay(settings, initial);
+}
+
+uint32_t moved(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after) {
+  uint32_t gained = 0;
+  for (size_t i = 0; i < before.size(); ++i) gained += after[i] > before[i] ? after[i] - before[i] : 0;
+  return gained;
+}
+
+TEST(PathDelay, BeginsWithTheSharesItIsGiven) {
+  EXPECT_EQ(group_of({1, 1, 1, 1}).shares(), (std::vector<uint32_t>{1024, 1024, 1024, 1024}));
+  EXPECT_EQ(group_of({3, 1}).shares(), (std::vector<uint32_t>{3072, 1024}));
+  EXPECT_EQ(group_of({0, 0}).shares(), (std::vector<uint32_t>{2048, 2048}));
+}
+
+// Whatever is heard: all slots belong to somebody, and no update moves more than an eighth.
+TEST(PathDelay, AnUpdateMovesAnEighthAtMost) {
+  Random random(1);
+  for (int group = 0; group < 200; ++group) {
+    const unsigned n = 1 + random.below(64);
+    std::vector<uint32_t> initial;
+    for (unsigned i = 0; i < n; ++i) initial.push_back(random.below(1000));
+    PathDelay paths = group_of(initial);
+    Time now = kSecond;
+    for (int step = 0; step < 50; ++step, now += kPeriod) {
+      for (unsigned i = 0; i < n; ++i) {
+        const uint32_t sequence = paths.send(i, now);
+        if (random.below(4) == 0) continue;  // lost
+        const Duration delay = random.below(3) == 0 ? 0 : random.next() % (random.below(2) == 0 ? kSecond : kPeriod);
+        paths.receive(i, sequence, reading_of(delay, Rate(random.below(3) * 100'000'000'000)), now + delay);
+      }
+      const std::vector<uint32_t> before = paths.shares();
+      const bool changed = paths.update(now, kPeriod);
+      const std::vector<uint32_t>& after = paths.shares();
+      ASSERT_EQ(std::accumulate(after.begin(), after.end(), 0U), kShareSlots);
+      ASSERT_LE(moved(before, after), kMostMoved);
+      ASSERT_EQ(changed, before != after);
+    }
+  }
+}
+
+TEST(PathDelay, SharesFollowCapacity) {
+  PathDelay paths = group_of({1, 1, 1, 1});
+  Time now = kSecond;
+  for (int step = 0; step < 20; ++step, now += kPeriod) {
+    for (unsigned i = 0; i < 4; ++i) {
+      paths.receive(i, paths.send(i, now), reading_of(0, Rate::gbps(i == 2 ? 10 : 100)), now);
+    }
+    paths.update(now, kPeriod);
+  }
+  const double part = kShareSlots / 3.1;
+  for (unsigned i = 0; i < 4; ++i) EXPECT_NEAR(paths.shares()[i], i == 2 ? part / 10 : part, kLeastMoved) << i;
+  EXPECT_EQ(paths.bands_below_best(0), 0U);
+  EXPECT_EQ(paths.bands_below_best(2), 3U);  // a tenth lies between an eighth and a sixteenth
+}
+
+TEST(PathDelay, EqualPathsStayEqual) {
+  PathDelay paths = group_of({1, 1, 1, 1, 1});
+  const std::vector<uint32_t> initial = paths.shares();
+  Random random(2);
+  Time now = kSecond;
+  for (int step = 0; step < 200; ++step, now += kPeriod) {
+    for (unsigned i = 0; i < 5; ++i) {
+      paths.receive(i, paths.send(i, now), reading_of(random.below(20) * kMicrosecond), now);
+    }
+    EXPECT_FALSE(paths.update(now, kPeriod)) << "noise of 20 µs is not worth a move";
+  }
+  EXPECT_EQ(paths.shares(), initial);
+}
+
+TEST(PathDelay, MeasuresDelayJitterAndLoss) {
+  PathDelay paths = group_of({1, 1});
+  Time now = kSecond;
+  for (int i = 0; i < 400; ++i, now += 20 * kMillisecond) {
+    const uint32_t sequence = paths.send(0, now);
+    if (i % 4 == 3) continue;
+    paths.receive(0, sequence, reading_of(i % 2 == 0 ? 10 * kMicrosecond : 30 * kMicrosecond), now + kMicrosecond);
+  }
+  const PathDelay::Member& member = paths.member(0);
+  EXPECT_NEAR(static_cast<double>(member.delay), 20e6, 8e6);
+  EXPECT_GT(member.jitter, 8 * kMicrosecond);
+  EXPECT_LT(member.jitter, 20 * kMicrosecond);
+  EXPECT_NEAR(member.loss, 0.25, 0.2);
+  EXPECT_EQ(member.sent, 400U);
+  EXPECT_EQ(member.returned, 300U);
+  EXPECT_NEAR(static_cast<double>(member.lost), 100, 1);
+  EXPECT_FALSE(member.bad);
+  EXPECT_FALSE(paths.member(1).measured);
+}
+
+TEST(PathDelay, AMemberWhoseProbesVanishIsBadUntilTheyComeBack) {
+  PathDelay paths = group_of({1, 1, 1});
+  Time now = kSecond;
+  const auto step = [&](bool lost) {
+    for (unsigned i = 0; i < 3; ++i) {
+      const uint32_t sequence = paths.send(i, now);
+      if (i != 1 || !lost) paths.receive(i, sequence, reading_of(kMicrosecond), now + kMicrosecond);
+    }
+    now += kPeriod;
+    paths.update(now, kPeriod);
+  };
+  for (int i = 0; i < 10; ++i) step(false);
+  for (int i = 0; i < 13; ++i) step(true);  // lost after the time-out of 10 ms, bad after three
+  EXPECT_TRUE(paths.member(1).bad);
+  for (int i = 0; i < 10; ++i) step(true);
+  EXPECT_EQ(paths.shares()[1], 0U);
+  for (int i = 0; i < 3; ++i) step(false);
+  EXPECT_FALSE(paths.member(1).bad);
+  for (int i = 0; i < 40; ++i) step(false);
+  EXPECT_NEAR(paths.shares()[1], kShareSlots / 3.0, 2.0 * kLeastMoved);
+}
+
+TEST(PathDelay, WhenAllAreBadAllAreUsed) {
+  PathDelay paths = group_of({1, 1});
+  Time now = kSecond;
+  for (int i = 0; i < 40; ++i, now += kPeriod) {
+    paths.send(0, now);
+    paths.send(1, now);
+    paths.update(now, kPeriod);
+  }
+  EXPECT_TRUE(paths.member(0).bad && paths.member(1).bad);
+  EXPECT_EQ(paths.shares(), (std::vector<uint32_t>{2048, 2048}));
+}
+
+TEST(PathDelay, ForgetsWhatIsOld) {
+  PathDelay paths = group_of({1, 1});
+  Time now = kSecond;
+  for (int i = 0; i < 30; ++i, now += kPeriod) {
+    paths.receive(0, paths.send(0, now), reading_of(0, Rate::gbps(10)), now);
+    paths.receive(1, paths.send(1, now), reading_of(0), now);
+    paths.update(now, kPeriod);
+  }
+  EXPECT_LT(paths.shares()[0], 500U);
+  now += PathDelaySettings().max_age + kPeriod;
+  for (int i = 0; i < 30; ++i) paths.update(now, kPeriod);
+  EXPECT_FALSE(paths.member(0).measured);
+  EXPECT_EQ(paths.shares(), (std::vector<uint32_t>{2048, 2048}));
+}
+
+TEST(PathDelay, AnAnswerThatComesTooLateStillSpeaks) {
+  PathDelay paths = group_of({1, 1});
+  const uint32_t sequence = paths.send(0, kSecond);
+  paths.update(kSecond + 50 * kMillisecond, kPeriod);
+  EXPECT_EQ(paths.member(0).lost, 1U);
+  paths.receive(0, sequence, reading_of(50 * kMillisecond), kSecond + 50 * kMillisecond);
+  EXPECT_EQ(paths.member(0).delay, 50 * kMillisecond);
+  EXPECT_EQ(paths.member(0).returned, 0U);
+  paths.receive(0, sequence + 5, reading_of(kMillisecond), kSecond + 50 * kMillisecond);  // never sent
+  EXPECT_EQ(paths.member(0).delay, 50 * kMillisecond);
+}
+
+// Queues integrate: what the shares send beyond a path's rate waits there. Nobody says what the rates are, so delay
+// alone must find the shares; they must come to rest, from whatever queues there were.
+struct Loop {
+  const char* what;
+  std::vector<double> rates;  // of the load, which is 1
+  std::vector<double> queues_ms;
+};
+
+class ClosedLoop : public testing::TestWithParam<Loop> {};
+
+TEST_P(ClosedLoop, ComesToRest) {
+  const Loop& loop = GetParam();
+  const size_t n = loop.rates.size();
+  PathDelay paths = group_of(std::vector<uint32_t>(n, 1));
+  std::vector<double> queues = loop.queues_ms;  // in ms of the path's own rate
+  Time now = kSecond;
+  std::vector<uint32_t> lowest(n, kShareSlots);  // share from the 300th update on
+  std::vector<uint32_t> highest(n, 0);
+  for (int step = 0; step < 400; ++step, now += kPeriod) {
+    for (unsigned i = 0; i < n; ++i) {
+      const double load = paths.shares()[i] / static_cast<double>(kShareSlots);
+      const auto delay = static_cast<Duration>(queues[i] * static_cast<double>(kMillisecond));
+      paths.receive(i, paths.send(i, now), reading_of(delay, Rate::unlimited()), now);
+      queues[i] = std::max(0.0, queues[i] + (load - loop.rates[i]) / loop.rates[i]);  // over one period
+    }
+    paths.update(now, kPeriod);
+    for (size_t i = 0; i < n && step >= 300; ++i) {
+      lowest[i] = std::min(lowest[i], paths.shares()[i]);
+      highest[i] = std::max(highest[i], paths.shares()[i]);
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    EXPECT_LE(highest[i] - lowest[i], 2 * kLeastMoved) << "path " << i << " has not come to rest";
+    EXPECT_LE(paths.shares()[i] / static_cast<double>(kShareSlots), loop.rates[i] * 1.05 + 0.01) << "path " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, ClosedLoop,
+                         testing::Values(Loop{"two paths, one at a quarter of the other's rate", {0.9, 0.225}, {0, 0}},
+                                         Loop{"two equal paths, one with a queue", {0.55, 0.55}, {5, 0}},
+                                         Loop{"eight paths, one slow",
+                                              {0.15, 0.15, 0.15, 0.15, 0.15, 0.15, 0.15, 0.03},
+                                              std::vector(8, 0.0)},
+                                         Loop{"four paths, queues everywhere", {0.3, 0.3, 0.3, 0.3}, {20, 0, 10, 1}}));
+
+TEST(PathDelay, ApportionsWholeSlots) {
+  EXPECT_EQ(apportion({1, 1, 1}, 4096), (std::vector<uint32_t>{1366, 1365, 1365}));
+  EXPECT_EQ(apportion({0, 1}, 4096), (std::vector<uint32_t>{0, 4096}));
+  EXPECT_EQ(apportion({1e-12, 1}, 4096), (std::vector<uint32_t>{0, 4096}));
+}
+
+}  // namespace
+}  // namespace heddle::telemetry
