@@ -87,6 +87,9 @@ std::string lab_page(const Json& result) {
   line("slowdown", spread_line(result.at("slowdown"), {"mean", "p50", "p99"}, ""));
   line("utilization",
        fmt::format("{}; goodput {} Gbit/s", share(result.at("utilization")), text(result.at("goodput_gbps"))));
+  if (const Json steady = result.value("steady_goodput_gbps", Json()); !steady.is_null()) {
+    line("steady state", fmt::format("goodput {} Gbit/s", text(steady)));
+  }
   line("drops", drops_text(result.at("drops")));
   line("order", fmt::format("{} packets out of order, by up to {} numbers, {} arrivals", text(order.at("packets")),
                             text(order.at("max_degree")), text(order.at("max_extent"))));
@@ -107,6 +110,12 @@ std::string lab_page(const Json& result) {
   if (const Json& link = result.at("busiest_link"); !link.is_null()) {
     line("busiest link", fmt::format("{} from {}: {} packets, busy for {} us", text(link.at("link")),
                                      text(link.at("from")), text(link.at("packets")), text(link.at("busy_us"))));
+  }
+  if (const Json probes = result.value("path_delay", Json()); !probes.is_null()) {
+    line("probes",
+         fmt::format("{} of {} returned; sweep {} us; at most {:.3f} % of a link; shares moved {} times",
+                     text(probes.at("returned")), text(probes.at("sent")), text(probes.at("sweep_us").at("max")),
+                     100 * probes.at("busiest_link").get<double>(), text(probes.at("updates"))));
   }
   line("queues", fmt::format("longest {} bytes", text(result.at("peak_queue_bytes"))));
   if (!result.at("pauses_sent").is_null()) {

@@ -114,6 +114,8 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
   if (kept != 0) route(*tables_->lookup, to, packets, kept);
   if (controls != 0) [[unlikely]]
     hide_from_routing(packets, kept);
+  if (has_probes_) [[unlikely]]
+    hide_own_probes(packets, kept);
   flush_drops();
   return kept;
 }
@@ -176,6 +178,9 @@ inline unsigned Pipeline::forward_run(Packet* const* packets, unsigned count, co
   unsigned i = 0;
   do {
     Packet* packet = packets[i];
+    if (kCareful && has_probes_ && may_be_probe(packet)) [[unlikely]] {
+      if (meet_probe(packet, to, now)) continue;
+    }
     const lb::NextHop* next = nullptr;
     if constexpr (kHashed) {
       const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});
@@ -439,15 +444,15 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
   room -= controls;
   const uint64_t bytes_before = port.scheduled_bytes();
   unsigned n = 0;
-  if (careful_) {
+  if (has_probes_) {
+    n = schedule_with_probes(out, packets, room, now);
+  } else if (careful_) {
     PortControl& control = controls_[out];
     n = port.schedule(packets, room, now, [this, &control](Packet* packet, uint64_t left) {
       if (left > control.mark_above[meta_of(packet).traffic_class]) [[unlikely]]
         mark(packet, left);
     });
-    if (buffered_) buffer_.release(packets, n);
-    if (buffer_.has_changed()) [[unlikely]]
-      follow_buffer(now);
+    settle_sent(packets, n, now);
   } else {
     n = port.schedule(packets, room, now);
   }
@@ -455,6 +460,13 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
   counters_.ports[out].tx_packets.add(n);
   counters_.ports[out].tx_bytes.add(port.scheduled_bytes() - bytes_before);
   return n + controls;
+}
+
+// The buffer's books on packets that have left.
+void Pipeline::settle_sent(Packet* const* packets, unsigned count, Time now) {
+  if (buffered_) buffer_.release(packets, count);
+  if (buffer_.has_changed()) [[unlikely]]
+    follow_buffer(now);
 }
 
 // ECN at dequeue, by the queue that is left behind: what a receiver hears of is the congestion of this moment, not of

@@ -30,6 +30,7 @@
 #include "lb/resequencer.h"
 #include "net/packet.h"
 #include "telemetry/counters.h"
+#include "telemetry/int_probe.h"
 
 namespace heddle::dataplane {
 
@@ -83,6 +84,20 @@ class Pipeline {
 
   // Where its own pause frames come from; without, it sends none.
   void use_source(PacketSource* source) { source_ = source; }
+
+  // Path probes are known from now on: they are stamped as they leave, take the member that their hash names whatever
+  // the group's scheduler, and those addressed to this switch are turned round or given to `receiver`.
+  struct ProbeSettings {
+    uint32_t address = 0;  // IPv4 of this switch, host order
+    uint32_t node_id = 0;  // in the metadata
+    uint8_t return_dscp = 48;
+    telemetry::ProbeReceiver* receiver = nullptr;
+  };
+  void use_probes(const ProbeSettings& settings);
+  // A probe of our own, written but for its MAC addresses, leaves over that member.
+  void send_probe(Packet* packet, const lb::NextHop& next, Time now);
+  // Wire bytes of probes, anybody's, that have left by the port.
+  uint64_t probe_bytes(PortId out) const { return has_probes_ ? probe_bytes_[out].get() : 0; }
 
   // Tables for everything that follows; the caller keeps them alive until the next call and one burst more.
   void use_tables(const ForwardingTables* tables);
@@ -210,6 +225,7 @@ class Pipeline {
   void find_attention_to_held();
   [[gnu::noinline]] DropReason count_refusal(const Packet* packet, DropReason reason);
   [[gnu::noinline]] void mark(Packet* packet, uint64_t queued);
+  void settle_sent(Packet* const* packets, unsigned count, Time now);
 
   // --- flow control (pipeline_flow_control.cc)
   void configure_control(PortId port, const PortSettings& settings);
@@ -234,6 +250,18 @@ class Pipeline {
   }
   void drop_queued(PortId out, uint8_t classes, DropReason reason);
   void consume(Packet* packet);
+
+  // --- path probes (pipeline_probes.cc)
+  bool may_be_probe(const Packet* packet) const {
+    const PacketMeta& meta = meta_of(packet);
+    return meta.kind == PacketKind::kTcpUdp && meta.protocol == net::kProtocolUdp &&
+           net::load<uint16_t>(frame_of(packet) + meta.l4_offset + 2) == __builtin_bswap16(telemetry::kIntPort);
+  }
+  [[gnu::noinline]] void hide_own_probes(Packet* const* packets, unsigned count) const;
+  [[gnu::noinline]] bool meet_probe(Packet* packet, Towards to, Time now);
+  void send_over(Packet* packet, const lb::NextHop& next);
+  [[gnu::noinline]] void stamp_probe(Packet* packet, uint64_t left, Time now);
+  unsigned schedule_with_probes(PortId out, Packet** packets, unsigned room, Time now);
   [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
 
@@ -270,6 +298,9 @@ class Pipeline {
   std::unique_ptr<lb::Resequencer> resequencer_;
   std::vector<uint8_t> resequence_;  // by port
   bool has_pfc_ = false;
+  bool has_probes_ = false;
+  ProbeSettings probes_;
+  std::vector<telemetry::Counter> probe_bytes_;  // by port
   bool attention_ = false;
   Time attention_at_ = 0;
   SharedBuffer buffer_;

@@ -13,6 +13,7 @@
 #include "lab/deadlock.h"
 #include "lab/fabric_builder.h"
 #include "lab/fabric_flow_control.h"
+#include "lab/fabric_probes.h"
 #include "lab/fabric_recovery.h"
 #include "net/error.h"
 
@@ -26,12 +27,15 @@ using WallClock = std::chrono::steady_clock;
 class Run {
  public:
   Run(const Topology& topology, const Workload& workload, const FabricSettings& settings)
-      : settings_(settings),
+      : topology_(topology),
+        settings_(settings),
         fabric_(build_fabric(topology, workload, settings)),
         watch_(topology, *fabric_, settings.switches.flow_control.pauses()),
         limit_threads_(tbb::global_control::max_allowed_parallelism, threads()),
         arena_(static_cast<int>(threads())),
-        limit_(settings.run.until == 0 ? kNever : settings.run.until) {
+        limit_(settings.run.until == 0 ? kNever : settings.run.until),
+        warm_up_(settings.run.warm_up == 0 ? kNever : settings.run.warm_up),
+        probing_(settings.switches.path_delay.enabled) {
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
     for (auto& host : fabric_->hosts) nodes_.push_back(host.get());
     for (auto& node : fabric_->switches) nodes_.push_back(node.get());
@@ -50,6 +54,7 @@ class Run {
     size_t to = 0;
     std::vector<size_t> due{};     // nodes with something to do in the window
     Time next = kNever;            // the earliest of what its nodes will do, and of what they sent
+    Time first_sent = kNever;      // arrival of the first packet they sent in the last window
     std::vector<HostId> causes{};  // hosts whose messages have an effect on other hosts
   };
 
@@ -58,12 +63,16 @@ class Run {
   void run_block(Block& block, Window window, unsigned thread);
   void pass_triggers();
   Time next_begin() const;
+  void stop_probing();
+  void begin_steady_state();
+  uint64_t payload_received() const;
   bool should_stop(Time now);
   uint64_t messages_done() const;
   uint64_t packet_hops() const;
   RunResult collect(RunResult::End end, Time at);
   void check_books(const RunResult& result) const;
 
+  const Topology& topology_;
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
   DeadlockWatch watch_;
@@ -77,6 +86,10 @@ class Run {
   Time limit_;
   unsigned parity_ = 0;
   uint64_t workload_messages_ = 0;
+  Time warm_up_;  // kNever once it is over
+  uint64_t bytes_at_warm_up_ = 0;
+  bool is_steady_ = false;
+  bool probing_;  // switches send probes, which would never end by themselves
   WallClock::time_point next_report_ = WallClock::now();
 };
 
@@ -97,9 +110,11 @@ RunResult Run::go() {
       break;
     }
     while (now >= watch_.next()) watch_.look();
-    const Time until = std::min({limit_, now + fabric_->window, watch_.next()});
+    if (now >= warm_up_) begin_steady_state();
+    const Time until = std::min({limit_, now + fabric_->window, watch_.next(), warm_up_});
     run_window({now, until, parity_, nullptr});
     pass_triggers();
+    if (probing_ && messages_done() == workload_messages_) stop_probing();
     for (auto& capture : fabric_->captures) capture->write(until);
     parity_ = 1 - parity_;
     now = next_begin();
@@ -160,6 +175,7 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
       block.causes.push_back(static_cast<HostId>(node));
     }
   }
+  block.first_sent = first_sent;
   block.next = std::min(block.next, first_sent);
 }
 
@@ -182,6 +198,30 @@ Time Run::next_begin() const {
   Time next = kNever;
   for (const Block& block : blocks_) next = std::min(next, block.next);
   return next;
+}
+
+// Nothing is left to measure for. What is on its way still arrives.
+void Run::stop_probing() {
+  probing_ = false;
+  for (auto& node : fabric_->switches) node->stop_probing();
+  for (size_t i = 0; i < nodes_.size(); ++i) next_events_[i] = nodes_[i]->next_event();
+  for (Block& block : blocks_) {
+    Time next = block.first_sent;
+    for (size_t node = block.from; node < block.to; ++node) next = std::min(next, next_events_[node]);
+    block.next = next;
+  }
+}
+
+void Run::begin_steady_state() {
+  warm_up_ = kNever;
+  is_steady_ = true;
+  bytes_at_warm_up_ = payload_received();
+}
+
+uint64_t Run::payload_received() const {
+  uint64_t bytes = 0;
+  for (const auto& host : fabric_->hosts) bytes += host->counters().payload_received;
+  return bytes;
 }
 
 bool Run::should_stop(Time now) {
@@ -240,6 +280,7 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.flowlet_collisions += pipeline.flowlets().collisions.get();
     if (pipeline.resequencer() != nullptr) result.resequencer += pipeline.resequencer()->counters();
     result.packets_in_flight += node->packets_held();
+    if (node->prober() != nullptr) collect_probes(topology_, *node, result);
     result.imbalance.insert(result.imbalance.end(), node->imbalance().begin(), node->imbalance().end());
   }
   for (size_t i = 0; i < fabric_->wires.size(); i += 2) {
@@ -257,6 +298,10 @@ RunResult Run::collect(RunResult::End end, Time at) {
   }
   collect_pauses(*fabric_, result);
   result.messages = fabric_->board.take_times();
+  if (is_steady_ && result.ended_at > settings_.run.warm_up) {
+    result.steady_time = result.ended_at - settings_.run.warm_up;
+    result.steady_bytes = payload_received() - bytes_at_warm_up_;
+  }
   collect_flow_control(*fabric_, result);
   result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {
@@ -273,11 +318,11 @@ RunResult Run::collect(RunResult::End end, Time at) {
 void Run::check_books(const RunResult& result) const {
   uint64_t dropped = 0;
   for (const uint64_t n : result.drops) dropped += n;
-  const uint64_t made = result.packets_sent + result.control_frames;
-  const uint64_t found = result.packets_received + result.control_frames_ended + dropped + result.packets_in_flight;
-  if (found != made) {
+  const uint64_t made = result.packets_sent + result.control_frames + result.probes.sent;
+  const uint64_t ended = result.packets_received + result.control_frames_ended + result.probes.ended;
+  if (ended + dropped + result.packets_in_flight != made) {
     throw_failed("packets unaccounted for: {} sent, {} received, {} dropped, {} in flight; this is a bug in heddle",
-                 made, result.packets_received + result.control_frames_ended, dropped, result.packets_in_flight);
+                 made, ended, dropped, result.packets_in_flight);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "lab/fabric_capacity.h"
+#include "lab/probe_plan.h"
 #include "lab/routing.h"
 #include "net/error.h"
 
@@ -12,13 +13,19 @@ namespace heddle::lab {
 void HostLookup::lookup4(const uint32_t* destinations, dataplane::RouteId* routes, unsigned count) const {
   for (unsigned i = 0; i < count; ++i) {
     const uint32_t host = destinations[i] - kFirstHostAddress;
-    routes[i] = host < hosts_ ? host : ~0U;
+    const uint32_t of_switch = destinations[i] - kFirstSwitchAddress;
+    routes[i] = host < hosts_ ? host : of_switch < switches_ ? hosts_ + of_switch : ~0U;
   }
 }
 
 void HostLookup::lookup6(const dataplane::Ipv6Address* /*destinations*/, dataplane::RouteId* routes,
                          unsigned count) const {
   std::fill_n(routes, count, ~0U);  // the lab's hosts speak IPv4
+}
+
+uint16_t header_room_for(const Topology& topology, const FabricSettings& settings) {
+  if (!settings.switches.path_delay.enabled) return kHeaderRoom;
+  return std::max(kHeaderRoom, static_cast<uint16_t>(telemetry::probe_frame_bytes(probe_hops(topology))));
 }
 
 namespace {
@@ -29,7 +36,7 @@ class Builder {
       : topology_(topology),
         workload_(workload),
         settings_(settings),
-        fabric_(std::make_unique<Fabric>(workload, settings, topology.host_count)) {
+        fabric_(std::make_unique<Fabric>(workload, settings, topology)) {
     if (settings.switches.control_scheduler) {
       lb::SchedulerOverrides overrides;
       overrides.of_control = settings.switches.control_scheduler;
@@ -39,6 +46,7 @@ class Builder {
 
   std::unique_ptr<Fabric> build() {
     check();
+    if (settings_.switches.path_delay.enabled) probe_hops_ = probe_hops(topology_);
     set_window();
     make_wires();
     make_captures();
@@ -65,6 +73,7 @@ class Builder {
   std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes,
                                                          const LinkStates& rates) const;
   void set_weights(NodeId node, const LinkStates& rates, lb::NextHopGroup& group) const;
+  std::unique_ptr<SwitchProber> prober_of(NodeId node) const;
   static const lb::NextHopGroup* group_before(const dataplane::ForwardingTables& before,
                                               const dataplane::ForwardingTables& now);
   // Whether one of the two schedulers is such.
@@ -86,6 +95,7 @@ class Builder {
   std::unique_ptr<Fabric> fabric_;
   std::vector<std::vector<LabSwitch::TableVersion>> versions_;  // by switch
   std::shared_ptr<const lb::SchedulerOverrides> overrides_;
+  unsigned probe_hops_ = 0;  // with probes
 };
 
 void Builder::check() const {
@@ -233,7 +243,7 @@ void Builder::make_switches() {
                               return s.choice == lb::Choice::kQuality;  // looks at the queues of all ports
                             }),
                             settings_.switches.flow_control.pauses()},
-        std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node)));
+        std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node), prober_of(node)));
   }
 }
 
@@ -255,8 +265,11 @@ void Builder::make_tables() {
   LinkStates rates = states_at_start(topology_, settings_.events);  // what routing knows of them, for weights
   const auto add_version = [&](Time from) {
     std::vector<SwitchRoutes> routes = compute_routes(topology_, states.up());
+    std::vector<std::vector<ProbedGroup>> probed(topology_.switch_count());
+    if (settings_.switches.path_delay.enabled) probed = plan_probes(topology_, states.up(), routes);
     for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
-      versions_[i].push_back({from, tables_of(topology_.host_count + i, std::move(routes[i]), rates)});
+      versions_[i].push_back(
+          {from, tables_of(topology_.host_count + i, std::move(routes[i]), rates), std::move(probed[i])});
     }
   };
   add_version(0);
@@ -306,6 +319,26 @@ std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, Swi
   }
   tables->note_schedulers();
   return tables;
+}
+
+// Null without probes.
+std::unique_ptr<SwitchProber> Builder::prober_of(NodeId node) const {
+  const PathDelaySettings& settings = settings_.switches.path_delay;
+  if (!settings.enabled) return nullptr;
+  telemetry::ProberSettings of;
+  of.address = kFirstSwitchAddress + (node - topology_.host_count);
+  of.dscp = kDataDscp;
+  of.hops = probe_hops_;
+  of.share = settings.rate / kProbesOnALink;
+  of.seed = seed_of(4, node);
+  of.paths.base = settings.base;
+  of.paths.timeout = kMillisecond;
+  // Behind an uplink of a switch that has others above it lie many paths, of which one probe sees one.
+  of.paths.capacity_shift = probe_hops_ > 2 ? 3 : 1;
+  of.keep_trace = settings.trace;
+  for (const LinkId id : topology_.ports[node]) of.rates.push_back(topology_.links[id].rate);
+  if (!topology_.ports[node].empty()) of.overhead = topology_.links[topology_.ports[node].front()].overhead;
+  return std::make_unique<SwitchProber>(of);
 }
 
 // Members count in proportion to their links' rates: 1000 for the fastest.

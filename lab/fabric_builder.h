@@ -18,17 +18,24 @@ namespace heddle::lab {
 // address is the host's number; every switch maps it to its own group (dataplane::ForwardingTables::group_of_route).
 class HostLookup : public dataplane::RouteLookup {
  public:
-  explicit HostLookup(uint32_t hosts) : hosts_(hosts) {}
+  // `switches`: how many have an address and a route, behind those of the hosts (probe_plan.h).
+  HostLookup(uint32_t hosts, uint32_t switches) : hosts_(hosts), switches_(switches) {}
   void lookup4(const uint32_t* destinations, dataplane::RouteId* routes, unsigned count) const override;
   void lookup6(const dataplane::Ipv6Address* destinations, dataplane::RouteId* routes, unsigned count) const override;
 
  private:
   uint32_t hosts_;
+  uint32_t switches_;
 };
 
+// Bytes of headers that the packets of such a run may have.
+uint16_t header_room_for(const Topology& topology, const FabricSettings& settings);
+
 struct Fabric {
-  Fabric(const Workload& workload, const FabricSettings& settings, uint32_t host_count)
-      : lookup(host_count), board(workload, settings.hosts.qps_per_connection) {}
+  Fabric(const Workload& workload, const FabricSettings& settings, const Topology& topology)
+      : lookup(topology.host_count, settings.switches.path_delay.enabled ? topology.switch_count() : 0),
+        board(workload, settings.hosts.qps_per_connection),
+        packets(header_room_for(topology, settings)) {}
 
   // Hosts first, then switches, as in the topology.
   LiveNode& node(NodeId id) {

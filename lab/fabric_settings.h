@@ -21,12 +21,23 @@
 
 namespace heddle::lab {
 
+// Path probes of the switches (telemetry/path_prober.h), and weights that follow from them.
+struct PathDelaySettings {
+  bool enabled = false;
+  double rate = 0.001;                // of a link, that probes of all switches and their answers may take
+  Duration base = 10 * kMicrosecond;  // telemetry::PathDelaySettings::base
+  bool trace = false;                 // keep every change of shares
+};
+// A link carries the probes of up to two tiers and the answers to as many: a switch's own get this part of the rate.
+inline constexpr double kProbesOnALink = 4;
+
 // The switches.
 struct SwitchSettings {
   lb::Scheduler scheduler;
   FlowControlSettings flow_control;
   std::optional<lb::Scheduler> control_scheduler;  // of ACK, NAK and CNP; nothing: as data
   lb::ArsSettings ars;
+  PathDelaySettings path_delay;
   lb::ResequencerSettings resequencer;                        // of leaves, before the ports of hosts
   uint64_t queue_limit = dataplane::EgressQueue::kUnlimited;  // bytes of one egress queue; frames beyond are dropped
   // How long after a link went down or came up the routing protocol has put new routes everywhere. Until then only the
@@ -79,6 +90,7 @@ struct RunSettings {
   Duration window = 0;         // 0 = the lookahead; smaller for tests, never larger
   Time until = 0;              // 0 = until all is done; packets and timers from then on are not looked at
   Duration trigger_delay = 0;  // 0 = the smallest link delay
+  Time warm_up = 0;            // goodput in steady state counts from then on; 0 = it is not measured
 
   unsigned thread_count() const { return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency()); }
 };

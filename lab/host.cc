@@ -117,6 +117,7 @@ void Host::receive_data(Packet* packet, Time now) {
   if (settings_.goodput_interval != 0 && receipt.accepted && !receipt.duplicate) {
     note_first_copy(payload_of(packet), (mark & 1U) != 0, now);
   }
+  if (receipt.accepted && !receipt.duplicate) counters_.payload_received += payload_of(packet);
   if (!receipt.accepted) {
     // Not counted as received either: the books say where every packet ended.
     counters_.packets_received--;

@@ -33,6 +33,7 @@ struct HostCounters {
   uint64_t timeouts = 0;
   uint64_t naks = 0;
   uint64_t duplicates = 0;
+  uint64_t payload_received = 0;  // bytes, first copies
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;
   uint64_t out_of_order_extent = 0;

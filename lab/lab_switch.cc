@@ -13,15 +13,17 @@ constexpr uint16_t kNotAnUplink = 0xffff;
 }  // namespace
 
 LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
-                     std::vector<PortEvent> events)
+                     std::vector<PortEvent> events, std::unique_ptr<SwitchProber> prober)
     : LiveNode(ports.size()),
       id_(id),
       states_(ports.size()),
       pipeline_(settings.pipeline, states_, sink_, nullptr),
+      prober_(std::move(prober)),
+      probing_(prober_ != nullptr),
       ports_(std::move(ports)),
       versions_(std::move(versions)),
       events_(std::move(events)),
-      in_time_order_(settings.in_time_order || !pipeline_.is_simple()),
+      in_time_order_(settings.in_time_order || !pipeline_.is_simple() || prober_ != nullptr),
       flying_(ports_.size()),
       busy_(ports_.size()),
       departures_(ports_.size(), kNever),
@@ -44,6 +46,12 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
   }
   pipeline_.use_source(&sink_);
   pipeline_.use_tables(versions_.front().tables.get());
+  if (prober_ == nullptr) return;
+  prober_->use_tables(*versions_.front().tables, versions_.front().probed, 0);
+  pipeline_.use_probes({.address = prober_->prober().address(),
+                        .node_id = id_,
+                        .return_dscp = kCnpDscp,
+                        .receiver = &prober_->prober()});
 }
 
 void LabSwitch::fetch_tables() const {
@@ -242,6 +250,7 @@ void LabSwitch::run_timers(Time until, const Window& window) {
     }
     if (timer_ == next_sample_) sample(timer_);
     apply_events(timer_);
+    if (next_probe() <= timer_) send_probes(timer_, window);
   }
 }
 
@@ -352,7 +361,25 @@ void LabSwitch::schedule_departure(PortId port, Time now) {
 Time LabSwitch::next_timer() const {
   const Time event = next_port_event_ < events_.size() ? events_[next_port_event_].at : kNever;
   const Time version = next_version_ < versions_.size() ? versions_[next_version_].from : kNever;
-  return std::min(event, version);
+  return std::min({event, version, next_probe()});
+}
+
+// What is lost because its port is down is nobody's path: the link's state says so already.
+void LabSwitch::send_probes(Time now, const Window& window) {
+  telemetry::PathProber& prober = prober_->prober();
+  prober_->attend(now, [&](const telemetry::PathProber::Due& due, const lb::NextHop& hop) {
+    if (!states_.is_up(hop.port)) return;
+    Packet* packet = sink_.make();
+    meta_of(packet).owner = kNoOwner;  // of no message
+    packet->data_len = static_cast<uint16_t>(prober.frame_bytes());
+    packet->pkt_len = packet->data_len;
+    if (!prober.write({frame_of(packet), packet->buf_len}, due, now)) {
+      window.packets->put(packet);
+      return;
+    }
+    pipeline_.send_probe(packet, hop, now);
+  });
+  wake_ports(now);
 }
 
 Time LabSwitch::next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
@@ -364,6 +391,7 @@ void LabSwitch::apply_events(Time now) {
     states_.set(event.port, event.up);
     pipeline_.port(event.port).set_rate(event.rate);
     pipeline_.set_link_rate(event.port, event.rate);
+    if (prober_ != nullptr) prober_->prober().set_rate(event.port, event.rate);
     if (was_up && !event.up) {
       if (!pipeline_.port(event.port).empty()) note_loss(now);
       pipeline_.flush(event.port, DropReason::kPortDown, now);
@@ -373,7 +401,9 @@ void LabSwitch::apply_events(Time now) {
     }
   }
   while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
-    pipeline_.use_tables(versions_[next_version_++].tables.get());
+    TableVersion& version = versions_[next_version_++];
+    pipeline_.use_tables(version.tables.get());
+    if (prober_ != nullptr) prober_->use_tables(*version.tables, version.probed, now);
   }
 }
 

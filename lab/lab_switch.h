@@ -10,6 +10,7 @@
 #include "lab/live_node.h"
 #include "lab/pause_log.h"
 #include "lab/run_result.h"
+#include "lab/switch_prober.h"
 #include "lab/wire.h"
 
 namespace heddle::lab {
@@ -35,6 +36,7 @@ class LabSwitch : public LiveNode {
   struct TableVersion {
     Time from = 0;
     std::unique_ptr<dataplane::ForwardingTables> tables;
+    std::vector<ProbedGroup> probed{};
   };
 
   struct Settings {
@@ -47,7 +49,7 @@ class LabSwitch : public LiveNode {
   };
 
   LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
-            std::vector<PortEvent> events);
+            std::vector<PortEvent> events, std::unique_ptr<SwitchProber> prober = nullptr);
 
   void run(const Window& window) override;
   void fetch_tables() const override;
@@ -57,12 +59,17 @@ class LabSwitch : public LiveNode {
   uint64_t packets_held() const override;
   const DropCounts& drops() const override { return drops_; }
 
+  NodeId id() const { return id_; }
   const dataplane::Pipeline& pipeline() const { return pipeline_; }
   const std::vector<ImbalanceSample>& imbalance() const { return imbalance_; }
   // Null where nothing can be paused.
   const PauseLog* pauses() const { return pause_log_.get(); }
   // When the run has ended at `now`: pauses that go on, and what still waits for them, are noted up to then.
   void close_pauses(Time now);
+  // Null where paths are not probed.
+  const SwitchProber* prober() const { return prober_.get(); }
+  // No more probes: between windows, when there is nothing left to measure for.
+  void stop_probing() { probing_ = false; }
 
  private:
   // Where the pipeline's dropped packets go and its pause frames come from: the arena of the thread that runs the
@@ -99,6 +106,8 @@ class LabSwitch : public LiveNode {
   void run_timers(Time until, const Window& window);
   void depart(PortId port, Time now, const Window& window);
   void apply_events(Time now);
+  void send_probes(Time now, const Window& window);
+  Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
   void schedule_departure(PortId port, Time now);
   void wake_ports(Time now);
   void stop(PortId port);
@@ -113,6 +122,8 @@ class LabSwitch : public LiveNode {
   dataplane::PortStates states_;
   Sink sink_;
   dataplane::Pipeline pipeline_;
+  std::unique_ptr<SwitchProber> prober_;
+  bool probing_ = false;
   std::vector<Port> ports_;
   std::vector<TableVersion> versions_;
   std::vector<PortEvent> events_;

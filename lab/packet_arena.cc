@@ -25,12 +25,13 @@ void PacketArena::add_slab() {
   if (slab == nullptr) throw std::bad_alloc();
   madvise(slab, kSlabBytes, MADV_HUGEPAGE);  // a wish: without huge pages the run is only slower
   slabs_.emplace_back(slab);
-  for (size_t i = kSlabPackets; i-- > 0;) {
-    std::byte* at = slab + i * kPacketBytes;
+  const size_t bytes = packet_bytes(header_room_);
+  for (size_t i = kSlabBytes / bytes; i-- > 0;) {
+    std::byte* at = slab + i * bytes;
     auto* packet = new (at) Packet{};
     new (at + sizeof(Packet)) PacketMeta{};
     packet->buf_addr = at + sizeof(Packet) + kPrivateBytes;
-    packet->buf_len = kHeaderRoom;
+    packet->buf_len = header_room_;
     packet->priv_size = kPrivateBytes;
     packet->data_off = 0;
     packet->nb_segs = 1;

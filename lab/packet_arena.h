@@ -15,12 +15,17 @@
 
 namespace heddle::lab {
 
-// Headers of a packet; the payload is a length. The largest are Ethernet, IPv6, UDP, BTH and RETH: 90 bytes.
+// Headers of a packet; the payload is a length. The largest are Ethernet, IPv6, UDP, BTH and RETH: 90 bytes. Runs with
+// path probes, which are all headers, have room for those.
 inline constexpr uint16_t kHeaderRoom = 128;
 
 class PacketArena {
  public:
-  static constexpr size_t kPacketBytes = sizeof(rte_mbuf) + kPrivateBytes + kHeaderRoom;
+  static constexpr size_t packet_bytes(size_t header_room) {
+    return sizeof(rte_mbuf) + kPrivateBytes + (header_room + 63) / 64 * 64;
+  }
+
+  explicit PacketArena(uint16_t header_room = kHeaderRoom) : header_room_(header_room) {}
 
   // One thread's stock. Takes and returns packets to the arena by the batch.
   class Cache {
@@ -51,7 +56,6 @@ class PacketArena {
   // One huge page: with 4 KiB pages most of a packet's cost is finding its page (three lines of a packet that waited
   // for long are three misses, and each would miss the TLB first).
   static constexpr size_t kSlabBytes = 2U << 20U;
-  static constexpr size_t kSlabPackets = kSlabBytes / kPacketBytes;
 
   struct Freed {
     void operator()(std::byte* slab) const { std::free(slab); }
@@ -61,6 +65,7 @@ class PacketArena {
   void spill(std::vector<Packet*>& stock);
   void add_slab();
 
+  uint16_t header_room_;
   std::mutex mutex_;
   std::vector<Packet*> free_;
   std::vector<std::unique_ptr<std::byte[], Freed>> slabs_;

@@ -75,6 +75,7 @@ Json Report::to_json() const {
   put_packets(json);
   put_fabric(json);
   put_paths(json);
+  put_probes(json);
   json["jobs"] = jobs_json();
   put_speed(json);
   json["notes"] = experiment_.notes;
@@ -132,6 +133,10 @@ void Report::put_makespan(Json& json) const {
   }
   const Time span = end == kNever ? result_.ended_at : end;
   json["goodput_gbps"] = span == 0 ? Json() : Json(static_cast<double>(bytes) * 8e3 / static_cast<double>(span));
+  json["steady_goodput_gbps"] =
+      result_.steady_time == 0
+          ? Json()
+          : Json(static_cast<double>(result_.steady_bytes) * 8e3 / static_cast<double>(result_.steady_time));
 }
 
 Time Report::end_of(uint32_t job) const {

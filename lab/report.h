@@ -45,6 +45,8 @@ class Report {
   void put_fabric(nlohmann::ordered_json& json) const;
   void put_balance(nlohmann::ordered_json& json) const;
   void put_paths(nlohmann::ordered_json& json) const;
+  // Path probes (report_probes.cc).
+  void put_probes(nlohmann::ordered_json& json) const;
   void put_speed(nlohmann::ordered_json& json) const;
 
   // When the last message of a job (of all if `job` is kAllJobs) was received; kNever if one was not.

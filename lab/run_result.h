@@ -78,6 +78,41 @@ struct Deadlock {
   Time broken_at = kNever;  // when one of them was first seen to move again
 };
 
+// What probes found out about one member of a group towards one destination, when the run ended.
+struct PathState {
+  NodeId node = 0;
+  uint64_t destination = 0;  // destination_of_label
+  PortIndex port = 0;
+  bool measured = false;
+  bool bad = false;
+  Duration delay = 0;
+  Duration jitter = 0;
+  double loss = 0;
+  double capacity_mbps = 0;  // 0: unknown
+  uint32_t share = 0;        // of telemetry::kShareSlots
+};
+
+// Shares that moved: of the ports in order.
+struct ShareChange {
+  Time at = 0;
+  NodeId node = 0;
+  uint64_t destination = 0;
+  std::vector<uint32_t> shares;
+};
+
+struct ProbeResult {
+  uint64_t sent = 0;
+  uint64_t ended = 0;                          // at their senders
+  uint64_t returned = 0;                       // of those, the ones that said something
+  uint64_t bytes = 0;                          // sent, on the first link
+  std::vector<std::array<uint64_t, 2>> links;  // wire bytes of probes, by LinkId, from end a and from end b
+  Duration sweep_min = 0;                      // of the switches that probe
+  Duration sweep_max = 0;
+  uint64_t updates = 0;  // of shares
+  std::vector<PathState> paths;
+  std::vector<ShareChange> trace;
+};
+
 struct RunResult {
   enum class End : uint8_t { kDone, kTimeLimit, kInterrupted };
   End end = End::kDone;
@@ -95,6 +130,10 @@ struct RunResult {
   uint64_t timeouts = 0;
   uint64_t naks = 0;
   uint64_t duplicates = 0;  // data packets that the receiver had already
+
+  // From RunSettings::warm_up to the end of the run: payload that receivers did not have before.
+  Duration steady_time = 0;
+  uint64_t steady_bytes = 0;
 
   // Order of first copies at the receivers: out of order if the PSN is below the next expected (RFC 4737 3), degree =
   // highest PSN seen − its PSN.
@@ -114,6 +153,8 @@ struct RunResult {
   uint64_t reroutes = 0;
   uint64_t flowlet_collisions = 0;
   lb::ResequencerTotals resequencer;
+
+  ProbeResult probes;  // empty without path probes
 
   std::vector<ImbalanceSample> imbalance;  // by node, then time
   std::vector<LinkLoad> links;             // by LinkId

@@ -24,6 +24,7 @@ constexpr size_t kMaxBenchWorkloads = 64;
 config::OverlayOptions overlay_options();
 Scenario read(const Document& document);
 void read_fabric(const Map& section, SwitchSettings& switches);
+void read_path_delay(const Map& section, PathDelaySettings& settings);
 void read_run(const Map& section, RunSettings& run);
 void read_bench(const Map& section, BenchSpec& bench);
 
@@ -92,14 +93,14 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(
-      root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "resequencer", "buffer",
-                              "queue_limit", "lossless", "pfc", "watchdog", "ecn", "convergence", "sample_interval"}),
-      scenario.switches);
+  read_fabric(root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "path_delay",
+                                      "resequencer", "buffer", "queue_limit", "lossless", "pfc", "watchdog", "ecn",
+                                      "convergence", "sample_interval"}),
+              scenario.switches);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));
-  read_run(root.section("run", {"seed", "until", "threads", "window", "trigger_delay"}), scenario.run);
+  read_run(root.section("run", {"seed", "until", "threads", "window", "trigger_delay", "warm_up"}), scenario.run);
   read_bench(root.section("bench", {"schemes", "workloads", "further", "conditions", "compare"}), scenario.bench);
   return scenario;
 }
@@ -111,6 +112,7 @@ void read_fabric(const Map& section, SwitchSettings& switches) {
     switches.control_scheduler = config::read_scheduler(control);
   }
   switches.ars = config::read_ars(section.section("ars", config::ars_keys()));
+  read_path_delay(section.section("path_delay", {"enabled", "rate", "base", "trace"}), switches.path_delay);
   std::vector<std::string_view> keys{"enabled"};
   keys.insert(keys.end(), config::resequencer_keys().begin(), config::resequencer_keys().end());
   const Map resequencer = section.section("resequencer", keys);
@@ -127,6 +129,18 @@ void read_fabric(const Map& section, SwitchSettings& switches) {
   switches.convergence = section.optional("convergence", switches.convergence, config::duration(0, kMaxDelay));
   switches.sample_interval =
       section.optional("sample_interval", switches.sample_interval, config::duration(kMicrosecond, kMaxDelay));
+}
+
+void read_path_delay(const Map& section, PathDelaySettings& settings) {
+  settings.enabled = section.optional("enabled", settings.enabled, config::boolean());
+  settings.rate = section.optional("rate", settings.rate, [](const Value& value) {
+    constexpr std::string_view accepted = "a share of a link from 0.01% to 1% such as 0.1%";
+    const auto share = config::parse_share(value.scalar(accepted));
+    if (!share || *share < 0.9999e-4 || *share > 0.01) value.refuse(accepted);
+    return *share;
+  });
+  settings.base = section.optional("base", settings.base, config::duration(100 * kNanosecond, kSecond));
+  settings.trace = section.optional("trace", settings.trace, config::boolean());
 }
 
 // A duration, or a word that stands for "what the lab would choose", which is 0.
@@ -150,6 +164,7 @@ void read_run(const Map& section, RunSettings& run) {
   });
   run.window = read_duration_or(section.at("window"), "auto");
   run.trigger_delay = read_duration_or(section.at("trigger_delay"), "auto");
+  run.warm_up = read_duration_or(section.at("warm_up"), "none");
 }
 
 void read_bench(const Map& section, BenchSpec& bench) {

@@ -17,6 +17,13 @@ Json resequencer_json(const lb::ResequencerSettings& resequencer) {
   return json;
 }
 
+Json path_delay_json(const PathDelaySettings& settings) {
+  return {{"enabled", settings.enabled},
+          {"rate", settings.rate},
+          {"base", config::print_duration(settings.base)},
+          {"trace", settings.trace}};
+}
+
 Json fabric_json(const SwitchSettings& switches) {
   const bool unlimited = switches.queue_limit == dataplane::EgressQueue::kUnlimited;
   Json json{{"link_layer", "ethernet"},
@@ -24,6 +31,7 @@ Json fabric_json(const SwitchSettings& switches) {
             {"control_scheduler",
              switches.control_scheduler ? config::scheduler_word(*switches.control_scheduler) : "default"},
             {"ars", config::ars_json(switches.ars)},
+            {"path_delay", path_delay_json(switches.path_delay)},
             {"resequencer", resequencer_json(switches.resequencer)}};
   put_flow_control(switches.flow_control, json);
   json["queue_limit"] = unlimited ? "unlimited" : config::print_bytes(switches.queue_limit);
@@ -37,7 +45,8 @@ Json run_json(const RunSettings& run) {
           {"until", or_word(run.until, "done", config::print_duration)},
           {"threads", run.threads == 0 ? Json("auto") : Json(run.threads)},
           {"window", or_word(run.window, "auto", config::print_duration)},
-          {"trigger_delay", or_word(run.trigger_delay, "auto", config::print_duration)}};
+          {"trigger_delay", or_word(run.trigger_delay, "auto", config::print_duration)},
+          {"warm_up", or_word(run.warm_up, "none", config::print_duration)}};
 }
 
 Json bench_json(const BenchSpec& bench) {

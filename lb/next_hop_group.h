@@ -25,7 +25,9 @@ struct NextHop {
   uint16_t weight = 1;
   uint32_t counter = 0;    // index into the per-lcore path counters; stays with the member across table versions
   bool alternate = false;  // a longer path: ArsSettings says when it is taken
-  uint8_t reserved[7] = {};
+  // How many bands worse than the group's best the path beyond the port is, 0–7; of `measured` groups.
+  uint8_t remote_band = 0;
+  uint8_t reserved[6] = {};
 };
 static_assert(sizeof(NextHop) == 32);
 
@@ -48,6 +50,8 @@ struct SchedulerOverrides {
 struct NextHopGroup {
   std::vector<NextHop> members;  // 0–64; a group without members drops
   Scheduler scheduler;
+  // Weights and remote bands follow from probes; choices by quality go by them too.
+  bool measured = false;
   std::shared_ptr<const SchedulerOverrides> overrides;  // null: none
   std::shared_ptr<const WeightedTable> table;           // where some scheduler chooses by weight
 
@@ -64,6 +68,7 @@ struct GroupView {
   const NextHop* members = nullptr;
   unsigned size = 0;
   Scheduler scheduler;
+  bool measured = false;
   const SchedulerOverrides* overrides = nullptr;
   const WeightedTable* table = nullptr;
 
@@ -72,6 +77,7 @@ struct GroupView {
       : members(group.members.data()),
         size(group.size()),
         scheduler(group.scheduler),
+        measured(group.measured),
         overrides(group.overrides.get()),
         table(group.table.get()) {}
 
@@ -95,7 +101,10 @@ bool NextHopGroup::any_scheduler(const Predicate& is) const {
 inline void NextHopGroup::make_table(const WeightedTable* before) {
   const std::shared_ptr<const WeightedTable> old = std::move(table);
   table = nullptr;
-  if (members.size() < 2 || !any_scheduler([](const Scheduler& s) { return s.choice == Choice::kWeighted; })) return;
+  const auto by_weight = [this](const Scheduler& s) {
+    return s.choice == Choice::kWeighted || (measured && s.choice == Choice::kQuality);
+  };
+  if (members.size() < 2 || !any_scheduler(by_weight)) return;
   std::vector<WeightedTable::Member> weighted;
   for (const NextHop& member : members) weighted.push_back({member.weight, identity_of(member)});
   const WeightedTable* from = before != nullptr ? before : old.get();

@@ -82,6 +82,10 @@ class PathSelector {
   // Takes copies, so that a loop over packets may keep its own in registers.
   template <typename Ports>
   [[gnu::noinline]] static unsigned live_member(GroupView group, uint32_t hash, Ports ports);
+  template <typename Ports>
+  unsigned band_of(const NextHop& member, const Ports& ports) const {
+    return quality_.band(load_of(member, ports)) + member.remote_band;
+  }
   unsigned next_in_turn(GroupState& state, unsigned members);
   uint32_t draw() { return static_cast<uint32_t>(random_.next() >> 32U); }
 
@@ -158,7 +162,7 @@ unsigned PathSelector::select_flowlet(const GroupView& group, GroupState& state,
   if (pick == kNone || !ports.is_up(group.members[pick].port)) pick = live_member(group, draw(), ports);
   // Against herds: a flow leaves its member only for one that is at least a band better.
   if (group.scheduler.choice == Choice::kQuality && can_stay && pick != last &&
-      quality_.band(load_of(group.members[last], ports)) <= quality_.band(load_of(group.members[pick], ports))) {
+      band_of(group.members[last], ports) <= band_of(group.members[pick], ports)) {
     pick = last;
   }
   counters_.flowlets.add(1);
@@ -189,21 +193,36 @@ inline unsigned PathSelector::choose(const GroupView& group, GroupState& state, 
   return scale_hash(number(), group.size);
 }
 
-// Two different members, the first if they are equal; a dead one only if both are.
+// Two different members, the first if they are equal; a dead one only if both are. Of a measured group the two are
+// drawn by weight, and a short queue here never speaks for a member whose path is worse further on: what probes say is
+// old by a sweep, and whoever acted on it packet by packet would send everything to the path that was best then.
 template <typename Ports>
 inline unsigned PathSelector::less_loaded_of_two(const GroupView& group, const Ports& ports) {
   const uint64_t draw = random_.next();
-  const unsigned one = scale_hash(static_cast<uint32_t>(draw >> 32U), group.size);
-  unsigned other = scale_hash(static_cast<uint32_t>(draw), group.size - 1);
-  other += other >= one ? 1U : 0U;
+  const auto high = static_cast<uint32_t>(draw >> 32U);
+  const auto low = static_cast<uint32_t>(draw);
+  unsigned one;
+  unsigned other;
+  if (group.measured && group.table != nullptr) {
+    one = group.table->member(high);
+    other = group.table->member(low);
+    if (one == other) return one;
+  } else {
+    one = scale_hash(high, group.size);
+    other = scale_hash(low, group.size - 1);
+    other += other >= one ? 1U : 0U;
+  }
   const NextHop& a = group.members[one];
   const NextHop& b = group.members[other];
   if (!ports.is_up(b.port)) [[unlikely]]
     return one;
-  return !ports.is_up(a.port) || load_of(b, ports) < load_of(a, ports) ? other : one;
+  if (!ports.is_up(a.port)) [[unlikely]]
+    return other;
+  return b.remote_band <= a.remote_band && load_of(b, ports) < load_of(a, ports) ? other : one;
 }
 
-// A random one of the live members with the lowest band or load. An alternate one only if no primary is good enough.
+// A random one of the live members with the lowest band (here and further on) or load. An alternate one only if no
+// primary is good enough.
 template <typename Ports>
 unsigned PathSelector::best_of_all(const GroupView& group, bool by_band, const Ports& ports) {
   struct Best {
@@ -216,7 +235,7 @@ unsigned PathSelector::best_of_all(const GroupView& group, bool by_band, const P
     const NextHop& member = group.members[i];
     if (!ports.is_up(member.port)) continue;
     const Duration load = load_of(member, ports);
-    const uint64_t key = by_band ? quality_.band(load) : load;
+    const uint64_t key = by_band ? quality_.band(load) + member.remote_band : load;
     Best& of = best[by_band && member.alternate ? 1 : 0];
     if (key > of.key) continue;
     if (key < of.key) of.count = 0;

@@ -126,8 +126,9 @@ inline void expect_same(const lab::RunResult& a, const lab::RunResult& b) {
 
 // The engine checks the books itself; a test checks the engine.
 inline void expect_books_balance(const lab::RunResult& result) {
-  EXPECT_EQ(result.packets_sent + result.control_frames,
-            result.packets_received + result.control_frames_ended + all_drops(result) + result.packets_in_flight);
+  EXPECT_EQ(result.packets_sent + result.control_frames + result.probes.sent,
+            result.packets_received + result.control_frames_ended + result.probes.ended + all_drops(result) +
+                result.packets_in_flight);
   EXPECT_LE(result.data_packets, result.packets_sent);
   EXPECT_LE(result.retransmitted, result.data_packets);
   uint64_t crossed = 0;

@@ -429,7 +429,8 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "workload: {kind: pipeline, forward: 1ms, backward: true, backward_work: 2ms}",
       "workload: {kind: flows, flows: [{src: 0, dst: 1}, {src: 1, dst: 0, size: 1, start: 1ns}]}",
       "events: [{at: 0, link: leaf0-spine0, state: down}, {at: 1ms, link: leaf0-spine0, loss: 1e-06, direction: in}]",
-      "{run: {seed: 18446744073709551615, until: 1ms, threads: 3, window: 1ns, trigger_delay: 9us}}",
+      "{run: {seed: 18446744073709551615, until: 1ms, threads: 3, window: 1ns, trigger_delay: 9us, warm_up: 4us}}",
+      "{fabric: {path_delay: {enabled: true, rate: 0.02%, base: 3us, trace: true}}}",
       "bench: {schemes: [ecmp, rps+gbn], workloads: {a: {kind: shift}, b: [{name: x}, {name: y, ranks: 2}]}}",
   };
   for (const std::string& yaml : scenarios) {
