@@ -12,8 +12,7 @@ void CaptureBuffer::add(const Packet* packet, Time at) {
   Record& record = records_.emplace_back();
   record.at = at;
   record.frame_bytes = packet->pkt_len;
-  record.header_bytes = std::min<uint16_t>(packet->data_len, sizeof record.headers);
-  std::memcpy(record.headers.data(), frame_of(packet), record.header_bytes);
+  record.headers.assign(frame_of(packet), frame_of(packet) + packet->data_len);
 }
 
 Capture::Capture(const std::string& file, const std::string& port_name, Duration delay)
@@ -37,15 +36,18 @@ void Capture::write(Time until) {
   file_.flush();
 }
 
-// The lab's payload is a length: in a file it becomes zeros, and the ICRC is the right one for them.
+// The lab's payload is a length: in a file it becomes zeros, and the ICRC is the right one for them. Pause frames and
+// path probes are there whole and have none.
 void Capture::write_frame(const Waiting& waiting) {
   const CaptureBuffer::Record& record = waiting.record;
   frame_.assign(record.frame_bytes, 0);
-  std::memcpy(frame_.data(), record.headers.data(), record.header_bytes);
+  std::copy(record.headers.begin(), record.headers.end(), frame_.begin());
   constexpr size_t kIp = sizeof(net::EthernetHeader);
-  const size_t zeros = record.frame_bytes - record.header_bytes - net::kIcrcBytes;
-  const uint32_t crc = net::icrc(frame_.data() + kIp, record.header_bytes - kIp, zeros);
-  std::memcpy(frame_.data() + record.frame_bytes - net::kIcrcBytes, &crc, sizeof crc);
+  if (record.headers.size() + net::kIcrcBytes <= record.frame_bytes) {
+    const size_t zeros = record.frame_bytes - record.headers.size() - net::kIcrcBytes;
+    const uint32_t crc = net::icrc(frame_.data() + kIp, record.headers.size() - kIp, zeros);
+    std::memcpy(frame_.data() + record.frame_bytes - net::kIcrcBytes, &crc, sizeof crc);
+  }
   file_.write(waiting.interface, waiting.at, frame_);
 }
 

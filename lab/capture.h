@@ -1,7 +1,6 @@
 // Captures of the lab's links: what passes a port, as whole frames.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,8 +18,7 @@ class CaptureBuffer {
   struct Record {
     Time at;
     uint32_t frame_bytes;
-    uint16_t header_bytes;
-    std::array<uint8_t, 128> headers;
+    std::vector<uint8_t> headers;  // what the lab has of the frame; all of it, if it is no RoCE packet
   };
 
   void add(const Packet* packet, Time at);
