@@ -44,6 +44,7 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
   }
   if (buffered_) buffer_.configure(settings.buffer, settings.mine, settings.ledgers, settings.self);
   configure_watchdog();
+  if (settings.lanes) lanes_ = std::make_unique<Lanes>(*settings.lanes);
   awakened_.reserve(settings.ports.size());
   counters_.flow_control.resize(settings.ports.size());
   counters_.ports.resize(settings.ports.size());
@@ -67,6 +68,8 @@ void Pipeline::use_tables(const ForwardingTables* tables) {
 }
 
 unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now) {
+  if (lanes_ != nullptr) [[unlikely]]
+    return ingress_lanes(in, packets, count, now);
   constexpr unsigned kAhead = 4;
   const unsigned prefetched = std::min(count, kAhead);
   for (unsigned i = 0; i < prefetched; ++i) rte_prefetch0(frame_of(packets[i]));
@@ -145,6 +148,8 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
 
 void Pipeline::forward(Packet* const* packets, unsigned count, Time now) {
   if (flowlets_in_use_ || quality_in_use_) prepare_choices(packets, count, now);
+  if (lanes_ != nullptr) [[unlikely]]
+    return forward_lanes(packets, count, now);
   if (careful_ || has_pfc_) {
     forward_as<true>(packets, count, now);
   } else {
@@ -438,6 +443,8 @@ void Pipeline::drop_held(DropReason reason) {
 }
 
 unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now) {
+  if (lanes_ != nullptr) [[unlikely]]
+    return egress_lanes(out, packets, room, now);
   EgressScheduler& port = egress_[out];
   const unsigned controls = has_pfc_ && controls_[out].sender.is_due(now) ? send_control(out, packets, room, now) : 0;
   packets += controls;
@@ -502,6 +509,10 @@ void Pipeline::flush(PortId out, DropReason reason, Time now) {
   controls_[out].sender.forget();
   drop_queued(out, 0xff, reason);
   egress_[out].set_paused(0);
+  if (lanes_ != nullptr) {
+    for (unsigned vl = 0; vl < lanes_->port(out).credits.lanes(); ++vl) gate(out, vl, now);
+    return;
+  }
   if (buffer_.has_changed()) follow_buffer(now);
   find_attention(now);
 }
@@ -518,6 +529,7 @@ void Pipeline::drop_queued(PortId out, uint8_t classes, DropReason reason) {
       const PacketMeta& meta = meta_of(packets[i]);
       if (buffered_) buffer_.release(meta.in_port, meta.traffic_class, packets[i]->pkt_len);
       if (reason == DropReason::kPfcStorm) note_drop_in_storm(packets[i]);
+      if (lanes_ != nullptr) release_lane(packets[i]);
       drop(out, packets[i], reason);
     }
     flush_drops();

@@ -9,6 +9,9 @@
 // Pause frames that arrive pass `ingress` and take effect in `forward`; those we send come out of `egress` first.
 // `attend` is for what happens because time passes: pauses that end, pauses that must be repeated.
 //
+// With `Settings::lanes` the links are InfiniBand, and all three go by local route headers and credits
+// (pipeline_infiniband.cc); only the lab has such links.
+//
 // A Pipeline belongs to one lcore. Ports that another lcore owns are reached through `Handover`.
 #pragma once
 
@@ -19,6 +22,7 @@
 
 #include "dataplane/classify.h"
 #include "dataplane/egress_scheduler.h"
+#include "dataplane/lanes.h"
 #include "dataplane/plain_roce.h"
 #include "dataplane/shared_buffer.h"
 #include "dataplane/tables.h"
@@ -76,6 +80,7 @@ class Pipeline {
     BufferSettings buffer;
     std::vector<BufferLedger*> ledgers;  // of all lcores that share the buffer; empty if it is ours alone
     unsigned self = 0;                   // our place among them
+    std::optional<LaneSettings> lanes;   // InfiniBand links; nothing: Ethernet
   };
 
   // `states`, `dropped` and `handover` (null if all ports are ours) outlive the pipeline. Frames that are dropped go to
@@ -112,7 +117,7 @@ class Pipeline {
   // early drops and PFC (`is_simple`). False: dropped.
   bool choose(Packet* packet, Time now);
   bool admit(Packet* packet, Time now);
-  bool is_simple() const { return !careful_ && !has_pfc_; }
+  bool is_simple() const { return !careful_ && !has_pfc_ && lanes_ == nullptr; }
   // Asks for the cache lines that `choose`, and then `admit`, will read of this packet's group and port.
   void prefetch_group(const Packet* packet) const { tables_->prefetch(meta_of(packet).route); }
   void prefetch_members(const Packet* packet) const;
@@ -151,7 +156,8 @@ class Pipeline {
   }
   // Whether the port has anything that may leave once the wire is free.
   bool has_work(PortId out, Time now) const {
-    return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now));
+    return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now)) ||
+           (lanes_ != nullptr && lanes_->port(out).credits.due() != 0);
   }
   // The rate of a port's link, which pause quanta are measured in, from now on.
   void set_link_rate(PortId port, Rate link);
@@ -163,6 +169,10 @@ class Pipeline {
   bool is_buffered() const { return buffered_; }
   SharedBuffer& buffer() { return buffer_; }
   const SharedBuffer& buffer() const { return buffer_; }
+  // Null where links are not InfiniBand.
+  const Lanes* lanes() const { return lanes_.get(); }
+  // The port's link has come up anew.
+  void restart_link(PortId port, Time now);
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
   // What the PFC watchdog found, in order; the first kMaxIncidents. For the thread that runs the pipeline: others read
@@ -262,6 +272,26 @@ class Pipeline {
   void send_over(Packet* packet, const lb::NextHop& next);
   [[gnu::noinline]] void stamp_probe(Packet* packet, uint64_t left, Time now);
   unsigned schedule_with_probes(PortId out, Packet** packets, unsigned room, Time now);
+
+  // --- InfiniBand links (pipeline_infiniband.cc)
+  struct LanePorts {
+    const Pipeline& pipeline;
+    Time now;
+    bool is_up(PortId port) const { return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0; }
+    Duration drain_time(PortId port) const;
+  };
+  unsigned ingress_lanes(PortId in, Packet** packets, unsigned count, Time now);
+  void forward_lanes(Packet* const* packets, unsigned count, Time now);
+  unsigned egress_lanes(PortId out, Packet** packets, unsigned room, Time now);
+  void take_into_lane(Packet* packet);
+  DropReason send_to_lane(Packet* packet, Time now);
+  void release_lane(const Packet* packet);
+  void gate(PortId out, unsigned vl, Time now);
+  void receive_credits(Packet* packet, Time now);
+  bool send_credits(PortId out, Packet** packets, Time now);
+  void keep_period(Time now);
+  void attend_lanes(Time now);
+
   [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();
 
@@ -307,6 +337,7 @@ class Pipeline {
   std::vector<PortControl> controls_;
   std::vector<uint8_t> drops_early_;  // by port, bit = class: WRED, or the watchdog's mitigation
   PacketSource* source_ = nullptr;
+  std::unique_ptr<Lanes> lanes_;
   std::vector<PortId> awakened_;
   std::vector<bool> is_awakened_;
 

@@ -1,0 +1,90 @@
+// InfiniBand links of a switch: the credits of every port and what they hold back, service levels to virtual lanes.
+//
+// A virtual lane is a traffic class of the port it leaves by, so that queues and scheduler are those of Ethernet; in
+// the place of the shared buffer there is one buffer for each port and lane that packets arrive on, and in the place of
+// pauses there are credits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "flowctl/link_credits.h"
+#include "net/infiniband.h"
+#include "net/packet.h"
+
+namespace heddle::dataplane {
+
+// The lane by service level; 15 = packets of that level are dropped (IBTA 7.6.6).
+using LaneMap = std::array<uint8_t, 16>;
+inline constexpr uint8_t kNoLane = 15;
+
+struct LaneSettings {
+  flowctl::CreditSettings credits;
+  std::vector<flowctl::CreditLink> links;  // by port
+  std::vector<LaneMap> lane_maps;          // by input port × ports + output port; empty: everything is on VL 0
+};
+
+// The lane that a packet came by: its buffer is there until it leaves.
+inline uint8_t& arrival_lane(PacketMeta& meta) { return meta.reserved[0]; }
+inline uint8_t arrival_lane(const PacketMeta& meta) { return meta.reserved[0]; }
+
+// Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
+inline bool is_credit_packet(const Packet* packet) { return packet->pkt_len <= flowctl::kLongestCreditPacket; }
+
+class Lanes {
+ public:
+  explicit Lanes(const LaneSettings& settings)
+      : period_(flowctl::credit_period(settings.credits, fastest(settings.links))),
+        maps_(settings.lane_maps),
+        ports_(settings.links.size()) {
+    for (size_t i = 0; i < ports_.size(); ++i) ports_[i].credits.configure(settings.credits, settings.links[i]);
+  }
+
+  struct Port {
+    flowctl::LinkCredits credits;
+    uint8_t stalled = 0;  // lanes whose next packet has no credit
+    std::array<Time, kTrafficClasses> since{};
+    std::array<Duration, kTrafficClasses> ended{};  // stalls that are over, summed
+    uint64_t violations = 0;                        // packets that came without credit, or found no room
+
+    void set_stalled(unsigned vl, bool now_stalled, Time now) {
+      const bool was = ((stalled >> vl) & 1U) != 0;
+      if (was == now_stalled) return;
+      stalled ^= static_cast<uint8_t>(1U << vl);
+      if (now_stalled) {
+        since[vl] = now;
+      } else {
+        ended[vl] += now - since[vl];
+      }
+    }
+    // How long packets of a lane have waited for credit alone, up to `now`.
+    Duration stall_time(unsigned vl, Time now) const {
+      return ended[vl] + (((stalled >> vl) & 1U) != 0 ? elapsed(now, since[vl]) : 0);
+    }
+  };
+
+  Port& port(PortId id) { return ports_[id]; }
+  const Port& port(PortId id) const { return ports_[id]; }
+  size_t size() const { return ports_.size(); }
+  Duration period() const { return period_; }
+
+  uint8_t lane(PortId in, PortId out, unsigned sl) const {
+    return maps_.empty() ? uint8_t{0} : maps_[in * ports_.size() + out][sl];
+  }
+
+ private:
+  static Rate fastest(const std::vector<flowctl::CreditLink>& links) {
+    Rate most;
+    for (const flowctl::CreditLink& link : links) {
+      if (link.rate.bits_per_second() > most.bits_per_second()) most = link.rate;
+    }
+    return most;
+  }
+
+  Duration period_;
+  std::vector<LaneMap> maps_;
+  std::vector<Port> ports_;
+};
+
+}  // namespace heddle::dataplane

@@ -1,0 +1,212 @@
+// The pipeline of a switch whose links are InfiniBand: the same stages with a local route header in the place of
+// Ethernet and IP, and credits in the place of buffer thresholds and pauses.
+#include "dataplane/pipeline.h"
+
+namespace heddle::dataplane {
+
+namespace {
+
+// Not a route that any table has: of flow-control packets.
+constexpr uint32_t kOfThisLink = ~0U;
+
+// What tells flows apart where a choice goes by flow: both ends and the queue pair.
+uint32_t flow_hash_of(const net::Lrh& lrh, const net::Bth& bth) {
+  const uint64_t ends = uint64_t{lrh.source} << 16U | lrh.destination;
+  return static_cast<uint32_t>(mix64(ends << 24U | bth.dest_qp));
+}
+
+}  // namespace
+
+// --- arrivals
+
+unsigned Pipeline::ingress_lanes(PortId in, Packet** packets, unsigned count, Time now) {
+  uint64_t bytes = 0;
+  unsigned kept = 0;
+  unsigned controls = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    Packet* packet = packets[i];
+    PacketMeta& meta = meta_of(packet);
+    static_cast<HeaderFacts&>(meta) = {};
+    meta.arrival = now;
+    meta.in_port = in;
+    if (is_credit_packet(packet)) {
+      meta.route = kOfThisLink;
+      ++controls;
+    } else {
+      bytes += packet->pkt_len;
+      if (packet->data_len < sizeof(net::Lrh) + sizeof(net::Bth)) {
+        drop(in, packet, DropReason::kTooShort);
+        continue;
+      }
+      const auto* lrh = net::header_at<net::Lrh>(frame_of(packet), 0);
+      meta.route = lrh->destination;
+      meta.flow_hash = flow_hash_of(*lrh, *net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh)));
+    }
+    packets[kept++] = packet;
+  }
+  counters_.ports[in].rx_packets.add(count - controls);
+  counters_.ports[in].rx_bytes.add(bytes);
+  flush_drops();
+  return kept;
+}
+
+void Pipeline::forward_lanes(Packet* const* packets, unsigned count, Time now) {
+  for (unsigned i = 0; i < count; ++i) {
+    Packet* packet = packets[i];
+    if (meta_of(packet).route == kOfThisLink) {
+      receive_credits(packet, now);
+      continue;
+    }
+    take_into_lane(packet);
+    const DropReason refused = send_to_lane(packet, now);
+    if (refused == DropReason::kNone) [[likely]]
+      continue;
+    release_lane(packet);
+    drop(meta_of(packet).in_port, packet, refused);
+  }
+  keep_period(now);
+  flush_drops();
+}
+
+// Into the buffer of the lane it came by. There is room, or credits are broken.
+void Pipeline::take_into_lane(Packet* packet) {
+  PacketMeta& meta = meta_of(packet);
+  const unsigned vl = net::virtual_lane(*net::header_at<net::Lrh>(frame_of(packet), 0)) % kTrafficClasses;
+  arrival_lane(meta) = static_cast<uint8_t>(vl);
+  Lanes::Port& port = lanes_->port(meta.in_port);
+  if (!port.credits.received(vl, port.credits.blocks_of(packet->pkt_len))) [[unlikely]]
+    ++port.violations;
+  if (port.credits.due() != 0) awaken(meta.in_port);
+}
+
+DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
+  PacketMeta& meta = meta_of(packet);
+  const lb::NextHopGroup* group = tables_->group_for(meta.route);
+  if (group == nullptr) return DropReason::kNoRoute;
+  lb::GroupState& state = group_states_[tables_->index_of(group)];
+  const unsigned pick = selector_.select(*group, state, meta.flow_hash, now, LanePorts{*this, now});
+  if (pick == lb::PathSelector::kNone) return DropReason::kNoLiveNextHop;
+  const lb::NextHop& next = group->members[pick];
+  const PortId out = next.port;
+  const unsigned sl = net::service_level(*net::header_at<net::Lrh>(frame_of(packet), 0));
+  const uint8_t vl = lanes_->lane(meta.in_port, out, sl);
+  if (!lanes_->port(out).credits.knows(vl)) return DropReason::kNoLane;
+  meta.out_port = out;
+  meta.traffic_class = vl;
+  counters_.paths[next.counter].add(packet->pkt_len);
+  const bool first = egress_[out].queue(vl).empty();
+  if (!egress_[out].enqueue(packet)) return DropReason::kQueueFull;
+  if (first) gate(out, vl, now);
+  return DropReason::kNone;
+}
+
+// What waits here, and what the peer is short of: a lane whose credit runs out is congested further on.
+Duration Pipeline::LanePorts::drain_time(PortId port) const {
+  const flowctl::LinkCredits& credits = pipeline.lanes_->port(port).credits;
+  uint64_t short_of = 0;
+  for (unsigned vl = 0; vl < credits.lanes(); ++vl) short_of += credits.shortfall(vl);
+  const EgressScheduler& out = pipeline.egress_[port];
+  return out.drain_time(now) + out.rate().time_for(short_of * credits.format().block);
+}
+
+// --- credits
+
+void Pipeline::release_lane(const Packet* packet) {
+  const PacketMeta& meta = meta_of(packet);
+  flowctl::LinkCredits& credits = lanes_->port(meta.in_port).credits;
+  credits.released(arrival_lane(meta), credits.blocks_of(packet->pkt_len));
+  if (credits.due() != 0) awaken(meta.in_port);
+}
+
+// Opens or closes a lane for its next packet.
+void Pipeline::gate(PortId out, unsigned vl, Time now) {
+  Lanes::Port& port = lanes_->port(out);
+  const EgressQueue& queue = egress_[out].queue(vl);
+  const bool stalled = !queue.empty() && !port.credits.may_send(vl, port.credits.blocks_of(queue.front()->pkt_len));
+  port.set_stalled(vl, stalled, now);
+  egress_[out].set_paused(port.stalled);
+}
+
+void Pipeline::receive_credits(Packet* packet, Time now) {
+  const PortId in = meta_of(packet).in_port;
+  Lanes::Port& port = lanes_->port(in);
+  counters_.flow_control[in].rx_frames.add(1);
+  flowctl::CreditMessage message;
+  if (flowctl::parse_credit_packet(frame_of(packet), packet->data_len, port.credits.format(), message) &&
+      port.credits.knows(message.vl)) {
+    port.credits.heard(message);
+    gate(in, message.vl, now);
+    awaken(in);
+  } else {
+    counters_.flow_control[in].rx_malformed.add(1);
+  }
+  consume(packet);
+}
+
+// Flow-control packets before all data, then what has credit (IBTA 7.9.4.1).
+unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Time now) {
+  EgressScheduler& port = egress_[out];
+  Lanes::Port& lanes = lanes_->port(out);
+  unsigned n = 0;
+  for (; n < room; ++n) {
+    if (lanes.credits.due() != 0 && send_credits(out, packets + n, now)) continue;
+    if (port.schedule(packets + n, 1, now) == 0) break;
+    Packet* packet = packets[n];
+    const PacketMeta& meta = meta_of(packet);
+    lanes.credits.sent(meta.traffic_class, lanes.credits.blocks_of(packet->pkt_len));
+    release_lane(packet);
+    net::header_at<net::Lrh>(frame_of(packet), 0)->vl_version = static_cast<uint8_t>(meta.traffic_class << 4U);
+    gate(out, meta.traffic_class, now);
+    counters_.ports[out].tx_packets.add(1);
+    counters_.ports[out].tx_bytes.add(packet->pkt_len);
+  }
+  if (n != 0) keep_period(now);
+  return n;
+}
+
+bool Pipeline::send_credits(PortId out, Packet** packets, Time now) {
+  if (source_ == nullptr || !egress_[out].may_send_at(now)) return false;
+  Packet* packet = source_->make();
+  if (packet == nullptr) return false;  // next time
+  flowctl::LinkCredits& credits = lanes_->port(out).credits;
+  const uint32_t bytes = flowctl::credit_packet_bytes(credits.format());
+  flowctl::write_credit_packet(frame_of(packet), credits.format(), credits.take());
+  packet->data_len = static_cast<uint16_t>(bytes);
+  packet->pkt_len = bytes;
+  PacketMeta& meta = meta_of(packet);
+  static_cast<HeaderFacts&>(meta) = {};
+  meta.out_port = out;
+  egress_[out].take_wire(bytes, now);
+  counters_.flow_control[out].tx_frames.add(1);
+  *packets = packet;
+  return true;
+}
+
+void Pipeline::restart_link(PortId id, Time now) {
+  if (lanes_ == nullptr) return;
+  lanes_->port(id).credits.restart();
+  awaken(id);
+  keep_period(now);
+}
+
+// --- time
+
+// Periods of all nodes end at multiples of them, so that it does not matter who looks when.
+void Pipeline::keep_period(Time now) {
+  if (attention_) return;
+  attention_ = true;
+  attention_at_ = (now / lanes_->period() + 1) * lanes_->period();
+}
+
+void Pipeline::attend_lanes(Time now) {
+  attention_ = false;
+  for (PortId id = 0; id < lanes_->size(); ++id) {
+    flowctl::LinkCredits& credits = lanes_->port(id).credits;
+    if (!credits.is_restless()) continue;
+    if (credits.tick()) attention_ = true;
+    awaken(id);
+  }
+  if (attention_) attention_at_ = now + lanes_->period();
+}
+
+}  // namespace heddle::dataplane
