@@ -134,6 +134,14 @@ std::string lab_page(const Json& result) {
                      text(worst.at("dst")), text(worst.at("held_by_others_us")), text(origin.at("us")),
                      text(origin.at("switch")), text(origin.at("to"))));
   }
+  if (!result.at("credit_stall_us").is_null()) {
+    uint64_t peak = 0;
+    for (const Json& lane : result.at("lanes")) peak = std::max(peak, lane.at("peak_buffer_bytes").get<uint64_t>());
+    line("credits", fmt::format("{} us without in all, on {} lane{}; fullest buffer {} of {} bytes",
+                                text(result.at("credit_stall_us")), result.at("lanes").size(),
+                                result.at("lanes").size() == 1 ? "" : "s", peak,
+                                text(result.at("lanes").front().at("buffer_bytes"))));
+  }
   if (!result.at("ecn_marked").is_null()) {
     line("marks",
          fmt::format("{} of {} ECN-capable packets", text(result.at("ecn_marked")), text(result.at("ecn_eligible"))));
@@ -141,11 +149,13 @@ std::string lab_page(const Json& result) {
   if (const Json& deadlock = result.at("deadlock"); deadlock.is_object()) {
     std::string cycle;
     for (const Json& queue : deadlock.at("cycle")) {
-      cycle += fmt::format("{} waits for ", text(queue.at("switch")));
+      const std::string lane = queue.contains("vl") ? fmt::format(" (VL {})", text(queue.at("vl"))) : "";
+      cycle += fmt::format("{}:{}{} waits for ", text(queue.at("switch")), text(queue.at("port")), lane);
     }
     const Json& broken = deadlock.at("broken_at_us");
     line("deadlock", fmt::format("seen at {} us: {}{}{}", text(deadlock.at("at_us")), cycle,
-                                 text(deadlock.at("cycle").front().at("switch")),
+                                 fmt::format("{}:{}", text(deadlock.at("cycle").front().at("switch")),
+                                             text(deadlock.at("cycle").front().at("port"))),
                                  broken.is_null() ? "" : fmt::format("; broken by {} us", text(broken))));
   }
   if (const Json& dog = result.at("watchdog"); !dog.is_null()) {
@@ -238,6 +248,7 @@ const std::vector<Column>& columns() {
        },
        "", true},
       {"drops", Better::kNeither, drops, [drops](const Json& r) { return number(*drops(r)); }, ""},
+      column("credit stall us", Better::kNeither, "credit_stall_us", nullptr),
       {"hops/s", Better::kNeither, [](const Json& r) { return at(r, "hops_per_s", nullptr); },
        [](const Json& r) { return text(r.at("hops_per_s")); }, ""},
   };

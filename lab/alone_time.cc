@@ -6,7 +6,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 
-#include "lab/roce.h"
+#include "lab/infiniband.h"
 
 namespace heddle::lab {
 namespace {
@@ -36,8 +36,8 @@ Duration AloneTimes::completion(const Message& message) const {
   const std::vector<LinkId> path = paths_.path(message.src, message.dst);
   if (path.empty()) return 0;
   // The parts of several queue pairs count as one row of full packets and a last one.
-  const uint64_t full = std::min<uint64_t>(hosts_.mtu, message.bytes) + kDataFrameOverhead;
-  const uint64_t all = message.bytes + packets(message) * kDataFrameOverhead;
+  const uint64_t full = std::min<uint64_t>(hosts_.mtu, message.bytes) + data_overhead(hosts_.link_layer);
+  const uint64_t all = message.bytes + packets(message) * data_overhead(hosts_.link_layer);
   const uint64_t count = (all + full - 1) / full;
   const uint64_t last = all - (count - 1) * full;
 
@@ -59,7 +59,7 @@ Duration AloneTimes::completion(const Message& message) const {
     propagation += link.delay;
     node = topology_.other_end(id, node);
   }
-  return after_last + propagation + paths_.one_way(message.dst, message.src, kAckFrame);
+  return after_last + propagation + paths_.one_way(message.dst, message.src, ack_frame(hosts_.link_layer));
 }
 
 std::vector<Duration> AloneTimes::of(const Workload& workload) const {

@@ -20,6 +20,8 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::string_view kHostSpray = "host-spray";
+constexpr std::string_view kInfiniband = "ib";
+constexpr std::string_view kInfinibandAdaptive = "ib-adaptive";
 
 // Runs of a plan, taken by several threads.
 class Runner {
@@ -57,6 +59,27 @@ unsigned threads_of(const BenchRun& run) {
   return run.scenario.run.threads != 0 ? run.scenario.run.threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
+bool is_infiniband(const std::string& scheme) { return scheme.starts_with(kInfiniband); }
+
+// The same hosts and links, as InfiniBand has them: no congestion control, nothing put in order on the way.
+void put_on_infiniband(Scenario& scenario, std::string_view scheduler) {
+  scenario.hosts.link_layer = LinkLayer::kInfiniband;
+  scenario.hosts.dcqcn.reset();
+  scenario.switches.scheduler = *lb::scheduler_named(scheduler);
+  scenario.switches.control_scheduler.reset();
+  scenario.switches.resequencer.enabled = false;
+}
+
+// Beside InfiniBand: lossless as well, with the same bytes for each port and class; unless the scenario says what
+// buffers there are.
+void make_equal(Scenario& scenario) {
+  FlowControlSettings& flow_control = scenario.switches.flow_control;
+  if (scenario.hosts.link_layer == LinkLayer::kInfiniband || flow_control.is_limited()) return;
+  flow_control.port_buffer = scenario.switches.infiniband.credits.buffer;
+  flow_control.lossless = 1U << 3U;  // data and ACKs
+  flow_control.pfc = true;
+}
+
 bool is_strict(const std::string& scheme) {
   return scheme.find("+gbn") != std::string::npos || scheme.find("+sr") != std::string::npos;
 }
@@ -77,15 +100,20 @@ std::vector<std::string> all_schemes(const Scenario& scenario) {
 
 Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const std::string& place) {
   const auto refuse = [&] {
-    throw_bad_input("{}found scheme {}; accepted: {}, and after those that reorder packets +gbn, +sr or +reseq",
-                    place.empty() ? "" : place + ": ", config::quote(scheme), fmt::join(base_schemes(), ", "));
+    throw_bad_input(
+        "{}found scheme {}; accepted: {}, {}, {}, and after those that reorder packets +gbn, +sr or (Ethernet) +reseq",
+        place.empty() ? "" : place + ": ", config::quote(scheme), fmt::join(base_schemes(), ", "), kInfiniband,
+        kInfinibandAdaptive);
   };
   Scenario result = scenario;
+  result.hosts.link_layer = LinkLayer::kEthernet;
   const size_t plus = scheme.find('+');
   const std::string base = scheme.substr(0, plus);
   if (base == kHostSpray) {
     result.switches.scheduler = *lb::scheduler_named("ecmp");
     result.hosts.entropy = Entropy::kPerPacket;
+  } else if (base == kInfiniband || base == kInfinibandAdaptive) {
+    put_on_infiniband(result, base == kInfiniband ? "ecmp" : "adaptive");
   } else if (const auto scheduler = lb::scheduler_named(base)) {
     result.switches.scheduler = *scheduler;
   } else {
@@ -95,6 +123,7 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
   const std::string strict = scheme.substr(plus + 1);
   if (!reorders(result) || (strict != "gbn" && strict != "sr" && strict != "reseq")) refuse();
   if (strict == "reseq") {
+    if (result.hosts.link_layer == LinkLayer::kInfiniband) refuse();
     result.switches.resequencer.enabled = true;
     result.out_of_order = result.loss_recovery;
     return result;
@@ -211,11 +240,13 @@ std::vector<BenchRun> plan_bench(const std::string& path, const std::vector<std:
     if (compare) check_overlays(scenario, all);
     std::vector<std::string> schemes = scenario.bench.schemes.empty() ? all_schemes(scenario) : scenario.bench.schemes;
     if (!compare) schemes = {""};
+    const bool beside_infiniband = std::any_of(schemes.begin(), schemes.end(), is_infiniband);
     for (const NamedWorkload& of : workloads_of(scenario, compare)) {
       const size_t first = runs.size();
       const Scenario base = with_condition(scenario, of);
       for (const std::string& scheme : schemes) {
         BenchRun run{of.name, point, compare ? with_scheme(base, scheme, path) : base};
+        if (compare && beside_infiniband) make_equal(run.scenario);
         resolve(run.scenario);
         runs.push_back(std::move(run));
       }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/fabric_settings.h"
 #include "net/packet.h"
 #include "net/time.h"
 #include "telemetry/pcapng.h"
@@ -32,7 +33,9 @@ class CaptureBuffer {
 class Capture {
  public:
   // `delay` is the link's: the file shows when the last bit arrives at the port for what comes in.
-  Capture(const std::string& file, const std::string& port_name, Duration delay);
+  // On InfiniBand links flow-control packets are left out: link type 247 cannot tell them from others.
+  Capture(const std::string& file, const std::string& port_name, Duration delay,
+          LinkLayer layer = LinkLayer::kEthernet);
 
   CaptureBuffer& outbound() { return out_; }
   CaptureBuffer& inbound() { return in_; }
@@ -48,9 +51,12 @@ class Capture {
   };
 
   void write_frame(const Waiting& waiting);
+  void seal_roce(const CaptureBuffer::Record& record);
+  void seal_infiniband(const CaptureBuffer::Record& record);
 
   telemetry::PcapngWriter file_;
   Duration delay_;
+  LinkLayer layer_;
   uint32_t out_interface_;
   uint32_t in_interface_;
   CaptureBuffer out_;

@@ -5,7 +5,7 @@
 namespace heddle::lab {
 
 DeadlockWatch::DeadlockWatch(const Topology& topology, const Fabric& fabric, bool wanted)
-    : topology_(topology), fabric_(fabric), first_switch_(topology.host_count) {
+    : topology_(topology), fabric_(fabric), first_switch_(topology.host_count), by_credit_(!fabric.subnets.empty()) {
   if (!wanted) return;
   next_ = kInterval;
   of_node_.resize(fabric.switches.size());
@@ -14,7 +14,8 @@ DeadlockWatch::DeadlockWatch(const Topology& topology, const Fabric& fabric, boo
     for (PortIndex port = 0; port < of.port_count(); ++port) {
       if (topology.neighbor(node, port) < first_switch_) continue;  // hosts take what they get
       for (uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
-        if (!of.buffer().is_lossless(port, tc)) continue;
+        const bool can_stop = by_credit_ ? of.lanes()->port(port).credits.knows(tc) : of.buffer().is_lossless(port, tc);
+        if (!can_stop) continue;
         of_node_[node - first_switch_].push_back(queues_.size());
         queues_.push_back({.at = {node, port, tc}});
       }
@@ -56,13 +57,15 @@ bool DeadlockWatch::is_still_stuck() const {
 
 // Whether `other`, at the far end of the queue's link, holds packets that came in over it.
 bool DeadlockWatch::waits_for(const Queue& queue, const Queue& other) const {
-  if (other.at.traffic_class != queue.at.traffic_class) return false;
+  // A packet may change its lane on the way through a switch, never its class.
+  if (!by_credit_ && other.at.traffic_class != queue.at.traffic_class) return false;
   const LinkId id = topology_.ports[queue.at.node][queue.at.port];
   const Link& link = topology_.links[id];
   const PortIndex in = link.a == queue.at.node && link.a_port == queue.at.port ? link.b_port : link.a_port;
   const dataplane::EgressQueue& held = pipeline(other.at.node).port(other.at.port).queue(other.at.traffic_class);
   for (uint32_t i = 0; i < held.packets(); ++i) {
-    if (meta_of(held.peek(i)).in_port == in) return true;
+    const PacketMeta& meta = meta_of(held.peek(i));
+    if (meta.in_port == in && (!by_credit_ || dataplane::arrival_lane(meta) == queue.at.traffic_class)) return true;
   }
   return false;
 }

@@ -10,10 +10,12 @@
 #include "lab/fabric_capacity.h"
 #include "lab/machine_memory.h"
 #include "net/error.h"
+#include "net/infiniband.h"
 
 namespace heddle::lab {
 namespace {
 
+void note_links(Experiment& experiment);
 Duration trigger_delay_of(const Experiment& experiment);
 LowerBound bound_of(const Experiment& experiment);
 Time give_up_at(const Experiment& experiment);
@@ -26,11 +28,17 @@ Experiment prepare(const Scenario& scenario) {
   resolve(experiment.scenario);
   experiment.topology = build_topology(experiment.scenario.topology);
   experiment.notes = experiment.topology.notes;
+  note_links(experiment);
 
   FabricSettings& settings = experiment.settings;
   settings.switches = experiment.scenario.switches;
   settings.hosts = experiment.scenario.hosts;
   settings.run = experiment.scenario.run;
+  if (settings.hosts.link_layer == LinkLayer::kInfiniband) {  // whose switches have nothing of the kind
+    settings.switches.flow_control = {};
+    settings.switches.resequencer.enabled = false;
+    settings.switches.path_delay.enabled = false;
+  }
   settings.events = build_events(experiment.topology, experiment.scenario.events);
 
   BuiltWorkload built = build_workload(experiment.scenario, experiment.topology);
@@ -64,6 +72,19 @@ void check_memory(uint64_t bytes) {
 }
 
 namespace {
+
+// What links are, and what buffers stand behind them.
+void note_links(Experiment& experiment) {
+  const SwitchSettings& switches = experiment.scenario.switches;
+  if (experiment.scenario.hosts.link_layer == LinkLayer::kInfiniband) {
+    for (Link& link : experiment.topology.links) link.overhead = net::kInfinibandOverhead;
+    experiment.notes.push_back(fmt::format("InfiniBand links: {} bytes of buffer for each port and virtual lane",
+                                           switches.infiniband.credits.buffer));
+  } else if (switches.flow_control.port_buffer != 0) {
+    experiment.notes.push_back(fmt::format("Ethernet links: {} bytes of buffer for each port and lossless class",
+                                           switches.flow_control.port_buffer));
+  }
+}
 
 Duration trigger_delay_of(const Experiment& experiment) {
   const Duration written = experiment.settings.run.trigger_delay;

@@ -12,6 +12,7 @@
 
 #include "lab/deadlock.h"
 #include "lab/fabric_builder.h"
+#include "lab/fabric_credits.h"
 #include "lab/fabric_flow_control.h"
 #include "lab/fabric_probes.h"
 #include "lab/fabric_recovery.h"
@@ -30,7 +31,7 @@ class Run {
       : topology_(topology),
         settings_(settings),
         fabric_(build_fabric(topology, workload, settings)),
-        watch_(topology, *fabric_, settings.switches.flow_control.pauses()),
+        watch_(topology, *fabric_, !fabric_->subnets.empty() || settings.switches.flow_control.pauses()),
         limit_threads_(tbb::global_control::max_allowed_parallelism, threads()),
         arena_(static_cast<int>(threads())),
         limit_(settings.run.until == 0 ? kNever : settings.run.until),
@@ -110,6 +111,11 @@ RunResult Run::go() {
       break;
     }
     while (now >= watch_.next()) watch_.look();
+    if (watch_.ends_run()) {
+      end = RunResult::End::kDeadlock;
+      last = watch_.found()->at;
+      break;
+    }
     if (now >= warm_up_) begin_steady_state();
     const Time until = std::min({limit_, now + fabric_->window, watch_.next(), warm_up_});
     run_window({now, until, parity_, nullptr});
@@ -123,6 +129,7 @@ RunResult Run::go() {
   RunResult result = collect(end, last);
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
   check_books(result);
+  check_credits(result);
   return result;
 }
 
@@ -303,6 +310,8 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.steady_bytes = payload_received() - bytes_at_warm_up_;
   }
   collect_flow_control(*fabric_, result);
+  collect_credits(*fabric_, result);
+  if (!fabric_->subnets.empty()) result.packet_hops -= std::min(result.packet_hops, result.control_frames);
   result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) result.host_pause_time += host->paused_time(tc, result.ended_at);

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "lab/fabric_capacity.h"
+#include "lab/fabric_credits.h"
+#include "lab/infiniband.h"
 #include "lab/probe_plan.h"
 #include "lab/routing.h"
 #include "net/error.h"
@@ -50,6 +52,7 @@ class Builder {
     set_window();
     make_wires();
     make_captures();
+    make_first_subnet();
     make_hosts();
     connect_queue_pairs();
     make_switches();
@@ -62,12 +65,18 @@ class Builder {
   void set_window();
   void make_wires();
   void make_captures();
+  void make_first_subnet();
   void make_hosts();
   void connect_queue_pairs();
   void make_switches();
   void connect_inboxes();
   void make_tables();
 
+  bool is_infiniband() const { return settings_.hosts.link_layer == LinkLayer::kInfiniband; }
+  // Whether each LID has one port, as its table says.
+  bool goes_by_table() const { return settings_.switches.scheduler == lb::Scheduler(); }
+  std::vector<SwitchRoutes> routes_over(const std::vector<bool>& link_up);
+  HostLaneSettings host_lanes(HostId id) const;
   dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
   std::vector<LabSwitch::PortEvent> port_events(NodeId node) const;
   std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes,
@@ -108,6 +117,13 @@ void Builder::check() const {
     throw_bad_input("hosts.qps_per_connection: found {}; accepted: 1–1024", nic.qps_per_connection);
   }
   for (const LinkEvent& event : settings_.events) validate(topology_, event);
+  if (!is_infiniband()) return;
+  if (nic.dcqcn) throw_bad_input("hosts.congestion_control: found dcqcn on InfiniBand links; accepted: none");
+  if (!goes_by_table() && settings_.switches.infiniband.routing != InfinibandSettings::Routing::kShortestPath) {
+    throw_bad_input(
+        "fabric.routing: found up-down with a scheduler that chooses among shortest paths; accepted: "
+        "shortest-path, or scheduler: ecmp");
+  }
 }
 
 void Builder::set_window() {
@@ -167,11 +183,35 @@ void Builder::make_captures() {
     const auto [node, port] = settings.port;
     const LinkId link = topology_.ports[node][port];
     auto capture = std::make_unique<Capture>(settings.file, fmt::format("{}:{}", topology_.nodes[node].name, port),
-                                             topology_.links[link].delay);
+                                             topology_.links[link].delay, settings_.hosts.link_layer);
     wire_from(link, node).capture_into(capture->outbound());
     wire_to(link, node).capture_into(capture->inbound());
     fabric_->captures.push_back(std::move(capture));
   }
+}
+
+void Builder::make_first_subnet() {
+  if (!is_infiniband()) return;
+  // Hosts have their addresses and service levels from the tables at the start.
+  fabric_->subnets.push_back(std::make_unique<const SubnetTables>(
+      subnet_of(topology_, settings_.switches.infiniband, LinkStates(topology_).up())));
+}
+
+HostLaneSettings Builder::host_lanes(HostId id) const {
+  const SubnetTables& tables = *fabric_->subnets.front();
+  const LinkId link = topology_.ports[id][0];
+  HostLaneSettings lanes;
+  lanes.tables = &tables;
+  lanes.credits = credits_for(settings_.switches.infiniband, tables);
+  lanes.link = credit_link(topology_.links[link], settings_.hosts.mtu);
+  bool up = true;
+  for (const LinkEvent& event : settings_.events) {
+    if (event.link != link) continue;
+    if (event.kind == LinkEvent::Kind::kUp && !up) lanes.link_ups.push_back(event.at);
+    if (event.kind == LinkEvent::Kind::kDown) up = false;
+    if (event.kind == LinkEvent::Kind::kUp) up = true;
+  }
+  return lanes;
 }
 
 void Builder::make_hosts() {
@@ -189,6 +229,7 @@ void Builder::make_hosts() {
     host.nic = settings_.hosts;
     if (!settings_.events.empty()) host.goodput_interval = settings_.switches.sample_interval;
     host.log_pauses = settings_.switches.flow_control.pauses();
+    if (is_infiniband()) host.lanes = host_lanes(id);
     for (const LinkEvent& event : settings_.events) {
       const bool ours =
           event.link == link_id && event.kind == LinkEvent::Kind::kRate &&
@@ -264,9 +305,9 @@ void Builder::make_tables() {
   LinkStates states(topology_);
   LinkStates rates = states_at_start(topology_, settings_.events);  // what routing knows of them, for weights
   const auto add_version = [&](Time from) {
-    std::vector<SwitchRoutes> routes = compute_routes(topology_, states.up());
+    std::vector<SwitchRoutes> routes = routes_over(states.up());
     std::vector<std::vector<ProbedGroup>> probed(topology_.switch_count());
-    if (settings_.switches.path_delay.enabled) probed = plan_probes(topology_, states.up(), routes);
+    if (settings_.switches.path_delay.enabled && !is_infiniband()) probed = plan_probes(topology_, states.up(), routes);
     for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
       versions_[i].push_back(
           {from, tables_of(topology_.host_count + i, std::move(routes[i]), rates), std::move(probed[i])});
@@ -287,6 +328,21 @@ void Builder::make_tables() {
     add_version(event.at + settings_.switches.convergence);
     changes_routes = false;
   }
+}
+
+// By host, or on InfiniBand links by LID.
+std::vector<SwitchRoutes> Builder::routes_over(const std::vector<bool>& link_up) {
+  if (!is_infiniband()) return compute_routes(topology_, link_up);
+  fabric_->subnets.push_back(
+      std::make_unique<const SubnetTables>(subnet_of(topology_, settings_.switches.infiniband, link_up)));
+  const SubnetTables& tables = *fabric_->subnets.back();
+  std::vector<SwitchRoutes> routes;
+  if (!goes_by_table()) routes = compute_routes(topology_, link_up);
+  routes.resize(topology_.switch_count());
+  for (uint32_t s = 0; s < routes.size(); ++s) {
+    routes[s] = goes_by_table() ? groups_by_table(tables, s) : groups_by_routes(tables, std::move(routes[s]));
+  }
+  return routes;
 }
 
 std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, SwitchRoutes&& routes,
@@ -388,6 +444,14 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
                          .frame = settings_.hosts.mtu + kDataFrameOverhead,
                          .overhead = link.overhead,
                          .mac = mac_of(node)});
+  }
+  if (is_infiniband()) {
+    for (dataplane::PortSettings& port : settings.ports) {
+      for (dataplane::ClassSettings& of : port.egress.classes) of = {};  // lanes share the port, and are never full
+      port.resequence = false;
+    }
+    settings.lanes = lanes_of(topology_, node - topology_.host_count, settings_, *fabric_->subnets.front());
+    return settings;
   }
   add_flow_control(settings_.switches.flow_control, described, topology_.nodes[node].name, settings);
   return settings;

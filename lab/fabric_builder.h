@@ -9,6 +9,7 @@
 #include "lab/lab_switch.h"
 #include "lab/message_board.h"
 #include "lab/packet_arena.h"
+#include "lab/subnet_tables.h"
 #include "lab/topology.h"
 #include "lab/wire.h"
 
@@ -48,6 +49,7 @@ struct Fabric {
   PacketArena packets;
   std::vector<std::unique_ptr<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
   std::vector<std::unique_ptr<Capture>> captures;
+  std::vector<std::unique_ptr<const SubnetTables>> subnets;  // of InfiniBand links: the first, and after every sweep
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
   Duration window = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lab/base_path.h"
-#include "lab/roce.h"
+#include "lab/infiniband.h"
 
 namespace heddle::lab {
 namespace {
@@ -52,8 +52,12 @@ void keep_smaller(Duration& smallest, Duration d) {
 // The smallest delays between hosts, with all links up and at full rate.
 class Delays {
  public:
-  Delays(const Topology& topology, uint32_t payload, FabricCapacity& capacity)
-      : topology_(topology), paths_(topology), frame_(payload + kDataFrameOverhead), capacity_(capacity) {}
+  Delays(const Topology& topology, uint32_t payload, LinkLayer layer, FabricCapacity& capacity)
+      : topology_(topology),
+        paths_(topology),
+        frame_(payload + data_overhead(layer)),
+        ack_frame_(ack_frame(layer)),
+        capacity_(capacity) {}
 
   void measure() {
     if (!is_regular(topology_) && topology_.host_count <= kFewHosts) {
@@ -96,7 +100,7 @@ class Delays {
       } else {
         keep_smaller(capacity_.base_one_way, way);
       }
-      keep_smaller(capacity_.ack_one_way, paths_.one_way(src, dst, kAckFrame));
+      keep_smaller(capacity_.ack_one_way, paths_.one_way(src, dst, ack_frame_));
     }
   }
 
@@ -112,6 +116,7 @@ class Delays {
   const Topology& topology_;
   BasePaths paths_;
   uint64_t frame_;
+  uint64_t ack_frame_;
   FabricCapacity& capacity_;
 };
 
@@ -174,13 +179,13 @@ FabricCapacity capacity_of(const Topology& topology, const std::vector<LinkEvent
     overhead = std::min(overhead, topology.links[id].overhead);
   }
   capacity.payload_per_packet = hosts.mtu;
-  capacity.header_bytes_per_packet = kDataFrameOverhead;
+  capacity.header_bytes_per_packet = data_overhead(hosts.link_layer);
   capacity.overhead = overhead;
   capacity.trigger_delay = trigger_delay;
   put_leaves(topology, states, capacity);
   put_pods(topology, states, capacity);
   const auto payload = static_cast<uint32_t>(std::min<uint64_t>(hosts.mtu, smallest_message));
-  Delays(topology, payload, capacity).measure();
+  Delays(topology, payload, hosts.link_layer, capacity).measure();
   // A fabric of one leaf, or one pod, has no way across.
   if (capacity.base_one_way == 0) capacity.base_one_way = std::max(capacity.one_way_in_leaf, capacity.one_way_in_pod);
   return capacity;

@@ -11,6 +11,7 @@
 
 #include "dataplane/egress_queue.h"
 #include "flowctl/dcqcn.h"
+#include "flowctl/link_credits.h"
 #include "lab/flow_control_settings.h"
 #include "lab/link_state.h"
 #include "lab/topology.h"
@@ -31,10 +32,22 @@ struct PathDelaySettings {
 // A link carries the probes of up to two tiers and the answers to as many: a switch's own get this part of the rate.
 inline constexpr double kProbesOnALink = 4;
 
+enum class LinkLayer : uint8_t { kEthernet, kInfiniband };
+
+// InfiniBand links: credits, and where the forwarding tables come from.
+struct InfinibandSettings {
+  enum class Routing : uint8_t { kShortestPath, kUpDown };
+
+  flowctl::CreditSettings credits;
+  Routing routing = Routing::kShortestPath;
+  uint8_t lmc = 0;  // 0–7: a host has 2^lmc addresses, each with a path of its own
+};
+
 // The switches.
 struct SwitchSettings {
   lb::Scheduler scheduler;
-  FlowControlSettings flow_control;
+  FlowControlSettings flow_control;  // of Ethernet links
+  InfinibandSettings infiniband;     // of InfiniBand links; the scheduler is ecmp for one port by destination
   std::optional<lb::Scheduler> control_scheduler;  // of ACK, NAK and CNP; nothing: as data
   lb::ArsSettings ars;
   PathDelaySettings path_delay;
@@ -69,7 +82,8 @@ enum class Connections : uint8_t {
 };
 
 struct HostSettings {
-  uint32_t mtu = 4096;  // payload bytes of a packet, 256–4096
+  LinkLayer link_layer = LinkLayer::kEthernet;  // of the whole fabric
+  uint32_t mtu = 4096;                          // payload bytes of a packet, 256–4096
   Connections connections = Connections::kPerPair;
   uint32_t qps_per_connection = 1;
   Entropy entropy = Entropy::kPerQp;

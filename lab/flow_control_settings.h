@@ -14,7 +14,10 @@
 namespace heddle::lab {
 
 struct FlowControlSettings {
-  uint64_t buffer = 0;   // bytes of each switch; 0 = unlimited, and then nothing is paused
+  uint64_t buffer = 0;  // bytes of each switch; 0 = unlimited, and then nothing is paused
+  // In its place: bytes of every port for each lossless class, headroom included, and as much for all lossy classes
+  // together. What headroom leaves is XOFF.
+  uint64_t port_buffer = 0;
   uint8_t lossless = 0;  // bit = traffic class
   // Of a lossless class's priority group at each port:
   dataplane::Threshold xoff = dataplane::Threshold::dynamic(0.125);  // HPCC's
@@ -28,7 +31,8 @@ struct FlowControlSettings {
   flowctl::WredCurve ecn;
   uint8_t ecn_classes = 1U << 3U;
 
-  bool pauses() const { return buffer != 0 && lossless != 0 && pfc; }
+  bool is_limited() const { return buffer != 0 || port_buffer != 0; }
+  bool pauses() const { return is_limited() && lossless != 0 && pfc; }
 };
 
 // What still arrives at a port after XOFF: the frame that crosses it, the one that the peer has begun, what the peer

@@ -17,6 +17,7 @@ class GrowingRing {
     if (size() == ring_.size()) grow();
     ring_[tail_++ & (ring_.size() - 1)] = value;
   }
+  const T& front() const { return ring_[head_ & (ring_.size() - 1)]; }
   T pop() { return ring_[head_++ & (ring_.size() - 1)]; }
   // From the next to be popped on.
   template <typename Each>

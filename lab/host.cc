@@ -40,6 +40,9 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
   if (window_packets_ != 0) {
     settings_.nic.ack_every = static_cast<uint32_t>(std::min<uint64_t>(settings_.nic.ack_every, window_packets_));
   }
+  if (!settings.lanes) return;
+  lanes_ = std::make_unique<HostLanes>(settings.id, *settings.lanes);
+  for (const Time at : settings.lanes->link_ups) set_timer(at, Timer::Kind::kLinkUp, 0);
 }
 
 void Host::run(const Window& window) {
@@ -66,6 +69,7 @@ void Host::run(const Window& window) {
     } else {
       depart(window, now);
     }
+    if (lanes_ != nullptr) review_lanes(now);
     if (can_send() && wire_free_at_ < now) wire_free_at_ = now;  // the port had nothing to send until now
   }
 }
@@ -80,13 +84,14 @@ Time Host::next_event() const {
 // ---------------------------------------------------------------------------------------------------------
 
 void Host::arrive(Packet* packet, Time now) {
+  if (lanes_ != nullptr) return arrive_by_lane(packet, now);
   if (is_mac_control(packet)) [[unlikely]] {
     receive_mac_control(packet, now);
     return;
   }
   counters_.packets_received++;
   if (destination_of(packet) != settings_.id) throw_failed("host {} received a packet for another host", settings_.id);
-  switch (static_cast<net::Opcode>(bth_of(packet).opcode)) {
+  switch (static_cast<net::Opcode>(bth_in(packet).opcode)) {
     case net::Opcode::kRcAck:
       return receive_ack(packet, now);
     case net::Opcode::kCnp:
@@ -97,7 +102,7 @@ void Host::arrive(Packet* packet, Time now) {
 }
 
 void Host::receive_data(Packet* packet, Time now) {
-  const net::Bth& bth = bth_of(packet);
+  const net::Bth& bth = bth_in(packet);
   const uint32_t index = (bth.dest_qp - receive_queue_number(0)) / 2;
   ReceiveQueue& queue = receive_queues_[index];
   const auto opcode = static_cast<net::Opcode>(bth.opcode);
@@ -123,13 +128,13 @@ void Host::receive_data(Packet* packet, Time now) {
     counters_.packets_received--;
     drops_[static_cast<size_t>(DropReason::kOutOfOrder)]++;
   }
-  if (is_marked(packet)) notice_congestion(index, now);
+  if (lanes_ == nullptr && is_marked(packet)) notice_congestion(index, now);
   if (receipt.reply == Receipt::Reply::kNone) return;
   const bool nak = receipt.reply == Receipt::Reply::kNak;
   // A NAK of selective repeat names the packet that came, in the place of the message number.
   const bool selective = settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat;
   const auto msn = static_cast<uint32_t>(nak && selective ? static_cast<uint32_t>(bth.psn) : queue.completed_parts());
-  acks_.push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
+  acks_to(queue.peer).push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
 }
 
 void Host::note_first_copy(uint32_t payload, bool repeated, Time now) {
@@ -140,7 +145,7 @@ void Host::note_first_copy(uint32_t payload, bool repeated, Time now) {
 }
 
 void Host::receive_ack(Packet* packet, Time now) {
-  const net::Bth& bth = bth_of(packet);
+  const net::Bth& bth = bth_in(packet);
   const uint32_t index = (bth.dest_qp - send_queue_number(0)) / 2;
   SendQueue& queue = send_queues_[index];
   const uint64_t psn = widen_psn(bth.psn, queue.una());
@@ -149,11 +154,11 @@ void Host::receive_ack(Packet* packet, Time now) {
     counters_.messages_sent++;
     fire(message, TriggerOn::kSent, now);
   };
-  if (aeth_of(packet).syndrome == kAethNakSequenceError) {
+  if (aeth_in(packet).syndrome == kAethNakSequenceError) {
     counters_.naks++;
     if (psn > 0) queue.acknowledge(psn - 1, done);  // all before the expected one has arrived
     if (settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat) {
-      queue.repeat_gap(psn, widen_psn(aeth_of(packet).msn, queue.una()));
+      queue.repeat_gap(psn, widen_psn(aeth_in(packet).msn, queue.una()));
     } else {
       queue.go_back(psn);
     }
@@ -171,7 +176,7 @@ void Host::notice_congestion(uint32_t index, Time now) {
 
 void Host::receive_cnp(const Packet* packet, Time now) {
   counters_.cnps_received++;
-  const uint32_t index = (bth_of(packet).dest_qp - send_queue_number(0)) / 2;
+  const uint32_t index = (bth_in(packet).dest_qp - send_queue_number(0)) / 2;
   if (controls_congestion_) paced_[index].point.on_cnp(now);
 }
 
@@ -211,11 +216,12 @@ void Host::close_pauses(Time now) {
 // -----------------------------------------------------------------------------------------------------------
 
 void Host::depart(const Window& window, Time now) {
+  if (lanes_ != nullptr) return depart_by_lane(window, now);
   PacketArena::Cache& packets = *window.packets;
   if (!cnps_.empty() && may_send(kCnpClass)) {
     send(next_cnp(packets), now, window);
   } else if (!acks_.empty() && may_send(ack_class_)) {
-    send(next_ack(packets), now, window);
+    send(next_ack(acks_.pop(), packets), now, window);
   } else if (uint32_t index = 0; may_send(kDataClass) && next_turn(index)) {
     Packet* packet = next_data(index, packets, now);
     const uint64_t wire_bytes = wire_bytes_of(packet);
@@ -233,17 +239,20 @@ Packet* Host::next_cnp(PacketArena::Cache& packets) {
   return packet;
 }
 
-Packet* Host::next_ack(PacketArena::Cache& packets) {
-  const Ack ack = acks_.pop();
+Packet* Host::next_ack(const WaitingAck& ack, PacketArena::Cache& packets) {
   const ReceiveQueue& queue = receive_queues_[ack.receive_queue];
   Packet* packet = packets.take();
-  writer_.write_ack(packet,
-                    {.destination = queue.peer,
-                     .source_port = queue.source_port,
-                     .opcode = net::Opcode::kRcAck,
-                     .dest_qp = queue.dest_qp,
-                     .psn = ack.psn},
-                    ack.nak ? kAethNakSequenceError : kAethAck, ack.msn);
+  const RoceFields fields{.destination = queue.peer,
+                          .source_port = queue.source_port,
+                          .opcode = net::Opcode::kRcAck,
+                          .dest_qp = queue.dest_qp,
+                          .psn = ack.psn};
+  const uint8_t syndrome = ack.nak ? kAethNakSequenceError : kAethAck;
+  if (lanes_ != nullptr) {
+    lanes_->writer.write_ack(packet, fields, syndrome, ack.msn);
+  } else {
+    writer_.write_ack(packet, fields, syndrome, ack.msn);
+  }
   meta_of(packet).owner = kNoOwner;
   return packet;
 }
@@ -251,26 +260,33 @@ Packet* Host::next_ack(PacketArena::Cache& packets) {
 // The queue whose turn it is; false if none has a packet any more: while a queue waited to repeat something, an ACK may
 // have said that there is no need.
 bool Host::next_turn(uint32_t& index) {
-  while (!turns_.empty()) {
-    index = turns_.pop();
-    if (send_queues_[index].has_packet(window_packets_)) return true;
-    send_queues_[index].listed = false;
+  drop_idle_turns(turns_);
+  if (turns_.empty()) return false;
+  index = turns_.pop();
+  return true;
+}
+
+void Host::drop_idle_turns(GrowingRing<uint32_t>& turns) {
+  while (!turns.empty() && !send_queues_[turns.front()].has_packet(window_packets_)) {
+    send_queues_[turns.pop()].listed = false;
   }
-  return false;
 }
 
 Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
   SendQueue& queue = send_queues_[index];
   const SendPacket next = queue.take(settings_.nic.mtu);
   Packet* packet = packets.take();
-  writer_.write_data(packet,
-                     {.destination = queue.peer,
-                      .source_port = source_port(queue),
-                      .opcode = next.opcode,
-                      .dest_qp = queue.dest_qp,
-                      .psn = static_cast<uint32_t>(next.psn),
-                      .ack_request = next.last || (next.psn + 1) % settings_.nic.ack_every == 0},
-                     next.payload);
+  const RoceFields fields{.destination = queue.peer,
+                          .source_port = source_port(queue),
+                          .opcode = next.opcode,
+                          .dest_qp = queue.dest_qp,
+                          .psn = static_cast<uint32_t>(next.psn),
+                          .ack_request = next.last || (next.psn + 1) % settings_.nic.ack_every == 0};
+  if (lanes_ != nullptr) {
+    lanes_->writer.write_data(packet, fields, next.payload);
+  } else {
+    writer_.write_data(packet, fields, next.payload);
+  }
   meta_of(packet).owner = owner_mark(next);
   counters_.data_packets++;
   if (next.repeated) {
@@ -298,6 +314,10 @@ void Host::requeue(uint32_t index, uint64_t wire_bytes, Time now) {
 
 void Host::send(Packet* packet, Time now, const Window& window) {
   counters_.packets_sent++;
+  transmit(packet, now, window);
+}
+
+void Host::transmit(Packet* packet, Time now, const Window& window) {
   apply_rate_changes(now);
   wire_free_at_ = now + settings_.rate.time_for(wire_bytes_of(packet));
   const DropReason lost = out_.send(packet, now, wire_free_at_, window.parity);
@@ -337,7 +357,7 @@ void Host::join_turns(uint32_t index, Time now) {
   if (controls_congestion_ && paced_[index].eligible_at > now) {
     set_timer(paced_[index].eligible_at, Timer::Kind::kPace, index);
   } else {
-    turns_.push(index);
+    turns_to(send_queues_[index].peer).push(index);
   }
 }
 
@@ -367,7 +387,13 @@ void Host::expire(const Timer& timer, Time now) {
       release(timer.id, now);
       return;
     case Timer::Kind::kPace:
-      turns_.push(timer.id);
+      turns_to(send_queues_[timer.id].peer).push(timer.id);
+      return;
+    case Timer::Kind::kCreditPeriod:
+      end_period(now);
+      return;
+    case Timer::Kind::kLinkUp:
+      restart_link(now);
       return;
     case Timer::Kind::kRetransmit:
       break;

@@ -2,17 +2,19 @@
 //
 // One egress port at line rate: congestion notifications first, then acknowledgements, then the queue pairs in turn,
 // one packet each. With congestion control a queue pair waits for its own next time before it joins the turns again.
-// Classes that the switch has paused wait (802.1Q 36).
+// Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes without credit (host_lanes.cc).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "flowctl/dcqcn.h"
 #include "flowctl/pfc.h"
 #include "lab/fabric_settings.h"
 #include "lab/growing_ring.h"
+#include "lab/host_lanes.h"
 #include "lab/live_node.h"
 #include "lab/message_board.h"
 #include "lab/pause_log.h"
@@ -62,7 +64,8 @@ class Host : public LiveNode {
     std::vector<RateChange> rate_changes{};  // of its link, ascending
     HostSettings nic;
     bool log_pauses = false;
-    Duration goodput_interval = 0;  // in which received bytes are added up; 0: they are not
+    Duration goodput_interval = 0;            // in which received bytes are added up; 0: they are not
+    std::optional<HostLaneSettings> lanes{};  // of an InfiniBand port
   };
 
   Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in);
@@ -97,6 +100,8 @@ class Host : public LiveNode {
   // Null where nothing can be paused.
   const PauseLog* pauses() const { return pause_log_.get(); }
   void close_pauses(Time now);
+  // Null at an Ethernet port.
+  const HostLanes* lanes() const { return lanes_.get(); }
   // Of the send queue with this index; only with congestion control.
   const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return paced_[index].point; }
 
@@ -107,7 +112,7 @@ class Host : public LiveNode {
  private:
   struct Timer {
     // In the order in which they happen at one time.
-    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace };
+    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace, kCreditPeriod, kLinkUp };
     Time at;
     Kind kind;
     uint32_t id;  // message or send queue
@@ -117,14 +122,6 @@ class Host : public LiveNode {
       if (kind != other.kind) return kind > other.kind;
       return id > other.id;
     }
-  };
-
-  // An acknowledgement that waits for the port.
-  struct Ack {
-    uint32_t receive_queue;
-    uint32_t psn;
-    uint32_t msn;
-    bool nak;
   };
 
   // What congestion control knows of a send queue.
@@ -145,10 +142,12 @@ class Host : public LiveNode {
   void expire(const Timer& timer, Time now);
   void depart(const Window& window, Time now);
   Packet* next_cnp(PacketArena::Cache& packets);
-  Packet* next_ack(PacketArena::Cache& packets);
+  Packet* next_ack(const WaitingAck& ack, PacketArena::Cache& packets);
   bool next_turn(uint32_t& index);
+  void drop_idle_turns(GrowingRing<uint32_t>& turns);
   Packet* next_data(uint32_t index, PacketArena::Cache& packets, Time now);
   void send(Packet* packet, Time now, const Window& window);
+  void transmit(Packet* packet, Time now, const Window& window);
   void requeue(uint32_t index, uint64_t wire_bytes, Time now);
 
   void release(MessageId message, Time now);
@@ -162,6 +161,30 @@ class Host : public LiveNode {
   void note_pauses(uint8_t paused, Time now);
   uint16_t source_port(SendQueue& queue);
 
+  // --- at an InfiniBand port (host_lanes.cc)
+  void arrive_by_lane(Packet* packet, Time now);
+  void review_lanes(Time now);
+  void depart_by_lane(const Window& window, Time now);
+  void send_credits(const Window& window, Time now);
+  void keep_period(Time now);
+  void end_period(Time now);
+  void restart_link(Time now);
+
+  // Where what waits for the port queues up: all together, or by the lane that leads to the peer.
+  GrowingRing<uint32_t>& turns_to(HostId peer) {
+    return lanes_ == nullptr ? turns_ : lanes_->turns[lanes_->writer.lane_to(peer)];
+  }
+  GrowingRing<WaitingAck>& acks_to(HostId peer) {
+    return lanes_ == nullptr ? acks_ : lanes_->acks[lanes_->writer.lane_to(peer)];
+  }
+  const net::Bth& bth_in(const Packet* packet) const {
+    return *net::header_at<net::Bth>(frame_of(packet),
+                                     lanes_ == nullptr ? kRoceHeaders - sizeof(net::Bth) : sizeof(net::Lrh));
+  }
+  const net::Aeth& aeth_in(const Packet* packet) const {
+    return *net::header_at<net::Aeth>(frame_of(packet), lanes_ == nullptr ? kRoceHeaders : kInfinibandHeaders);
+  }
+
   // Classes for which something waits.
   uint8_t backlog() const {
     return static_cast<uint8_t>((cnps_.empty() ? 0U : 1U << kCnpClass) | (acks_.empty() ? 0U : 1U << ack_class_) |
@@ -171,11 +194,11 @@ class Host : public LiveNode {
     return static_cast<uint64_t>(int64_t{packet->pkt_len} + settings_.overhead);
   }
   bool may_send(unsigned traffic_class) const { return !pause_.is_paused(traffic_class); }
-  bool can_send() const { return (backlog() & ~pause_.paused()) != 0; }
+  bool can_send() const { return lanes_ != nullptr ? lanes_->can_send() : (backlog() & ~pause_.paused()) != 0; }
   // When the port starts its next packet, unless something comes before. A pause may run out first.
   Time next_departure() const {
     if (can_send()) return wire_free_at_;
-    return backlog() == 0 ? kNever : std::max(wire_free_at_, pause_.next_expiry());
+    return backlog() == 0 || lanes_ != nullptr ? kNever : std::max(wire_free_at_, pause_.next_expiry());
   }
 
   // As switches sort them by default (dataplane::IngressPort).
@@ -196,7 +219,7 @@ class Host : public LiveNode {
   std::unique_ptr<PauseLog> pause_log_;
   PauseOrigin heard_;           // of the last pause frame
   GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
-  GrowingRing<Ack> acks_;
+  GrowingRing<WaitingAck> acks_;
   GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
   std::vector<SendQueue> send_queues_;
   std::vector<ReceiveQueue> receive_queues_;
@@ -215,6 +238,7 @@ class Host : public LiveNode {
   Time last_repair_ = ~Time{0};
   HostCounters counters_;
   DropCounts drops_{};
+  std::unique_ptr<HostLanes> lanes_;
 };
 
 }  // namespace heddle::lab

@@ -39,7 +39,8 @@ void Host::add_message(MessageId message, uint32_t first_send_queue) {
   if (m.pending != 0) return;
   Time at = m.start;
   if (settings_.nic.start_jitter && !m.is_barrier()) {
-    const uint64_t bytes = settings_.nic.mtu + kDataFrameOverhead + static_cast<uint64_t>(settings_.overhead);
+    const uint64_t bytes =
+        settings_.nic.mtu + data_overhead(settings_.nic.link_layer) + static_cast<uint64_t>(settings_.overhead);
     at += static_cast<Time>(random_.uniform() * static_cast<double>(settings_.rate.time_for(bytes)));
   }
   set_timer(at, Timer::Kind::kRelease, message);

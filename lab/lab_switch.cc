@@ -399,6 +399,10 @@ void LabSwitch::apply_events(Time now) {
       if (pause_log_ != nullptr) note_pauses(event.port, now);
       wake_ports(now);
     }
+    if (!was_up && event.up) {
+      pipeline_.restart_link(event.port, now);
+      wake_ports(now);
+    }
   }
   while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
     TableVersion& version = versions_[next_version_++];

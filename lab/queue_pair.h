@@ -48,6 +48,10 @@ class SendQueue {
   // The next packet to send, and before that whose it is; has_packet() holds.
   SendPacket take(uint32_t mtu);
   MessageId next_message() const;
+  // Its payload, without taking it.
+  uint32_t next_payload(uint32_t mtu) const {
+    return packet_at(repeat_next_ < repeat_end_ ? repeat_next_ : next_, mtu).payload;
+  }
 
   // A cumulative acknowledgement of everything up to and including `psn`. Calls `done(message)` for each part that is
   // thereby completed. False if it says nothing new.

@@ -26,6 +26,8 @@ std::string_view word_of(RunResult::End end) {
       return "time-limit";
     case RunResult::End::kInterrupted:
       return "interrupted";
+    case RunResult::End::kDeadlock:
+      return "deadlock";
   }
   return "";
 }
@@ -47,11 +49,6 @@ struct TierBalance {
   uint64_t idle = 0;
   double jain = 0;  // summed over switches
 };
-
-// What is not measured yet: these capabilities come with lossless Ethernet and InfiniBand.
-void put_not_applicable(Json& json, std::initializer_list<const char*> fields) {
-  for (const char* field : fields) json[field] = nullptr;
-}
 
 }  // namespace
 
@@ -238,7 +235,7 @@ void Report::put_fabric(Json& json) const {
     consider(link, experiment_.topology.links[link].a, load.a_to_b_bytes, load.a_to_b_packets);
     consider(link, experiment_.topology.links[link].b, load.b_to_a_bytes, load.b_to_a_packets);
   }
-  put_not_applicable(json, {"credit_stall_us"});
+  put_credits(json);
   put_deadlock(json);
   json["failure"] = failure_json();
 }

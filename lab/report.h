@@ -41,6 +41,9 @@ class Report {
   // Pauses of others (report_pauses.cc).
   nlohmann::ordered_json victims_json() const;
   const HeldFlow* held_flow(MessageId message) const;
+  // Credits (report_credits.cc).
+  void put_credits(nlohmann::ordered_json& json) const;
+  bool is_infiniband() const { return experiment_.settings.hosts.link_layer == LinkLayer::kInfiniband; }
   void put_packets(nlohmann::ordered_json& json) const;
   void put_fabric(nlohmann::ordered_json& json) const;
   void put_balance(nlohmann::ordered_json& json) const;

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 void Report::put_flow_control(Json& json) const {
   const FlowControlSettings& settings = experiment_.settings.switches.flow_control;
-  const bool buffered = settings.buffer != 0;
+  const bool buffered = !is_infiniband() && settings.is_limited();
   uint64_t violations = 0;
   uint64_t sent = 0;
   Duration paused = result_.host_pause_time;
@@ -37,22 +37,23 @@ void Report::put_flow_control(Json& json) const {
   json["pauses"] = lossless ? std::move(ports) : Json();
   json["watchdog"] = watchdog_json();
   json["victims"] = victims_json();
-  json["ecn_marked"] = settings.ecn.is_on() ? Json(result_.ecn_marked) : Json();
-  json["ecn_eligible"] = settings.ecn.is_on() ? Json(result_.ecn_eligible) : Json();
+  const bool marks = !is_infiniband() && settings.ecn.is_on();
+  json["ecn_marked"] = marks ? Json(result_.ecn_marked) : Json();
+  json["ecn_eligible"] = marks ? Json(result_.ecn_eligible) : Json();
   json["peak_buffer_bytes"] = buffered ? Json(result_.peak_buffer_bytes) : Json();
 }
 
 // Null where nothing can be paused, false where nothing got stuck.
 void Report::put_deadlock(Json& json) const {
   const FlowControlSettings& settings = experiment_.settings.switches.flow_control;
-  json["deadlock"] = settings.pauses() ? Json(false) : Json();
+  json["deadlock"] = is_infiniband() || settings.pauses() ? Json(false) : Json();
   if (!result_.deadlock) return;
   Json cycle = Json::array();
   for (const QueueRef& queue : result_.deadlock->cycle) {
     cycle.push_back({{"switch", experiment_.topology.nodes[queue.node].name},
                      {"port", queue.port},
                      {"to", experiment_.topology.nodes[experiment_.topology.neighbor(queue.node, queue.port)].name},
-                     {"class", queue.traffic_class}});
+                     {is_infiniband() ? "vl" : "class", queue.traffic_class}});
   }
   const Time broken = result_.deadlock->broken_at;
   json["deadlock"] = {{"at_us", to_microseconds(result_.deadlock->at)},

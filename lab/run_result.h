@@ -57,6 +57,20 @@ struct NodePause {
   NodeId node = 0;
   PauseInterval pause;
 };
+// A virtual lane over the whole fabric.
+struct LaneUse {
+  Duration stalled = 0;  // how long its packets waited for credit alone, summed over ports
+  uint64_t peak = 0;     // bytes of the fullest buffer there was
+  uint64_t buffer = 0;   // of what each holds
+};
+// A port, of a switch or a host, that waited for credit.
+struct CreditStall {
+  NodeId node = 0;
+  PortIndex port = 0;
+  uint8_t vl = 0;
+  Duration stalled = 0;
+  uint64_t peak = 0;  // bytes that the port's own receive buffer of that lane has held
+};
 
 struct QueueRef {
   NodeId node = 0;
@@ -114,7 +128,7 @@ struct ProbeResult {
 };
 
 struct RunResult {
-  enum class End : uint8_t { kDone, kTimeLimit, kInterrupted };
+  enum class End : uint8_t { kDone, kTimeLimit, kInterrupted, kDeadlock };
   End end = End::kDone;
   Time ended_at = 0;
   std::vector<MessageTimes> messages;  // by MessageId
@@ -176,11 +190,15 @@ struct RunResult {
   uint64_t watchdog_restores = 0;
   uint64_t watchdog_drops = 0;              // packets
   std::vector<WatchdogIncident> incidents;  // ascending in time; the first few hundred of each switch
-  uint64_t control_frames = 0;              // PFC frames made by switches
-  uint64_t control_frames_ended = 0;        // and of those, the ones that arrived
+  // InfiniBand links only.
+  std::vector<LaneUse> lanes;         // by VL
+  std::vector<CreditStall> stalls;    // by node, port, VL
+  uint64_t credit_violations = 0;     // packets without credit, or to a full buffer: none, or heddle is wrong
+  uint64_t control_frames = 0;        // PFC frames made by switches, flow-control packets made by any port
+  uint64_t control_frames_ended = 0;  // and of those, the ones that arrived
   uint64_t ecn_eligible = 0;
   uint64_t ecn_marked = 0;
-  uint64_t packet_hops = 0;  // packets × links crossed
+  uint64_t packet_hops = 0;  // packets × links crossed, flow-control packets of InfiniBand left out
 
   double wall_seconds = 0;
   unsigned threads = 0;

@@ -15,7 +15,6 @@ namespace {
 using config::Document;
 using config::integer;
 using config::Map;
-using config::one_of;
 using config::Value;
 
 constexpr size_t kMaxEvents = 100'000;
@@ -23,7 +22,7 @@ constexpr size_t kMaxBenchWorkloads = 64;
 
 config::OverlayOptions overlay_options();
 Scenario read(const Document& document);
-void read_fabric(const Map& section, SwitchSettings& switches);
+void read_fabric(const Map& section, Scenario& scenario);
 void read_path_delay(const Map& section, PathDelaySettings& settings);
 void read_run(const Map& section, RunSettings& run);
 void read_bench(const Map& section, BenchSpec& bench);
@@ -64,6 +63,7 @@ void resolve(Scenario& scenario) {
 std::string scheme_name(const Scenario& scenario) {
   const lb::Scheduler& scheduler = scenario.switches.scheduler;
   std::string name(lb::name_of(scheduler));
+  if (scenario.hosts.link_layer == LinkLayer::kInfiniband) name = name == "ecmp" ? "ib" : "ib-" + name;
   if (scenario.hosts.entropy == Entropy::kPerPacket) name = name == "ecmp" ? "host-spray" : name + "+host-spray";
   if (scenario.switches.resequencer.enabled) {
     name += "+reseq";
@@ -93,10 +93,10 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(root.section("fabric", {"link_layer", "scheduler", "control_scheduler", "ars", "path_delay",
-                                      "resequencer", "buffer", "queue_limit", "lossless", "pfc", "watchdog", "ecn",
-                                      "convergence", "sample_interval"}),
-              scenario.switches);
+  read_fabric(root.section("fabric", {"link_layer", "routing", "lmc", "credits", "scheduler", "control_scheduler",
+                                      "ars", "path_delay", "resequencer", "buffer", "port_buffer", "queue_limit",
+                                      "lossless", "pfc", "watchdog", "ecn", "convergence", "sample_interval"}),
+              scenario);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));
@@ -105,8 +105,9 @@ Scenario read(const Document& document) {
   return scenario;
 }
 
-void read_fabric(const Map& section, SwitchSettings& switches) {
-  section.optional("link_layer", "ethernet", one_of<std::string_view>({{"ethernet", "ethernet"}}));
+void read_fabric(const Map& section, Scenario& scenario) {
+  SwitchSettings& switches = scenario.switches;
+  read_infiniband(section, scenario);
   switches.scheduler = section.optional("scheduler", lb::Scheduler(), config::read_scheduler);
   if (const Value control = section.at("control_scheduler"); !control.is_missing() && !control.is_word("default")) {
     switches.control_scheduler = config::read_scheduler(control);

@@ -55,8 +55,16 @@ void read_flow_control(const Map& section, FlowControlSettings& settings) {
     if (!bytes || *bytes < 100'000 || *bytes > kMaxBuffer) buffer.refuse(accepted);
     settings.buffer = *bytes;
   }
+  const Value port_buffer = section.at("port_buffer");
+  if (!port_buffer.is_missing() && !port_buffer.is_word("none")) {
+    constexpr std::string_view accepted = "none, or a size such as 128KiB, from 20kB to 1GB";
+    const auto bytes = config::parse_bytes(port_buffer.scalar(accepted));
+    if (!bytes || *bytes < 20'000 || *bytes > 1'000'000'000) port_buffer.refuse(accepted);
+    if (settings.buffer != 0) port_buffer.refuse("buffer or port_buffer, not both", "beside buffer");
+    settings.port_buffer = *bytes;
+  }
   if (section.has("lossless")) settings.lossless = read_class_set(section.at("lossless"));
-  if (settings.buffer == 0 && settings.lossless != 0) {
+  if (!settings.is_limited() && settings.lossless != 0) {
     section.at("lossless").refuse("buffer: SIZE beside it", "without a limited buffer");
   }
   if (section.has("pfc")) read_pfc(section.at("pfc"), settings);
@@ -79,6 +87,7 @@ Json class_set_json(uint8_t classes) {
 
 void put_flow_control(const FlowControlSettings& settings, Json& json) {
   json["buffer"] = settings.buffer == 0 ? "unlimited" : config::print_bytes(settings.buffer);
+  json["port_buffer"] = settings.port_buffer == 0 ? "none" : config::print_bytes(settings.port_buffer);
   json["lossless"] = class_set_json(settings.lossless);
   if (settings.pfc) {
     Json pfc;

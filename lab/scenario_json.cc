@@ -24,15 +24,17 @@ Json path_delay_json(const PathDelaySettings& settings) {
           {"trace", settings.trace}};
 }
 
-Json fabric_json(const SwitchSettings& switches) {
+Json fabric_json(const Scenario& scenario) {
+  const SwitchSettings& switches = scenario.switches;
   const bool unlimited = switches.queue_limit == dataplane::EgressQueue::kUnlimited;
-  Json json{{"link_layer", "ethernet"},
-            {"scheduler", config::scheduler_word(switches.scheduler)},
-            {"control_scheduler",
-             switches.control_scheduler ? config::scheduler_word(*switches.control_scheduler) : "default"},
-            {"ars", config::ars_json(switches.ars)},
-            {"path_delay", path_delay_json(switches.path_delay)},
-            {"resequencer", resequencer_json(switches.resequencer)}};
+  Json json;
+  put_infiniband(scenario, json);
+  json["scheduler"] = config::scheduler_word(switches.scheduler);
+  json["control_scheduler"] =
+      switches.control_scheduler ? config::scheduler_word(*switches.control_scheduler) : "default";
+  json["ars"] = config::ars_json(switches.ars);
+  json["path_delay"] = path_delay_json(switches.path_delay);
+  json["resequencer"] = resequencer_json(switches.resequencer);
   put_flow_control(switches.flow_control, json);
   json["queue_limit"] = unlimited ? "unlimited" : config::print_bytes(switches.queue_limit);
   json["convergence"] = config::print_duration(switches.convergence);
@@ -63,7 +65,7 @@ Json bench_json(const BenchSpec& bench) {
 
 Json to_json(const Scenario& scenario) {
   Json json{{"topology", topology_json(scenario.topology)},
-            {"fabric", fabric_json(scenario.switches)},
+            {"fabric", fabric_json(scenario)},
             {"hosts", hosts_json(scenario)},
             {"workload", workload_json(scenario.workload)},
             {"events", events_json(scenario.events)},

@@ -49,6 +49,10 @@ double read_loss(const config::Value& value);
 void read_flow_control(const config::Map& section, FlowControlSettings& settings);
 void put_flow_control(const FlowControlSettings& settings, Json& json);
 
+// What `fabric:` says about InfiniBand links (scenario_infiniband.cc).
+void read_infiniband(const config::Map& section, Scenario& scenario);
+void put_infiniband(const Scenario& scenario, Json& json);
+
 // A workload: one job, a list of jobs, or a file (scenario_workload.cc, scenario_pattern.cc).
 WorkloadSpec read_workload(const config::Value& value);
 Json workload_json(const WorkloadSpec& spec);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -75,11 +76,50 @@ TEST(Schemes, ChangeSchedulerEntropyAndOrder) {
   EXPECT_EQ(resolved("rps").hosts.entropy, Entropy::kPerQp);
 }
 
+TEST(Schemes, OfInfinibandChangeTheLinks) {
+  const Scenario scenario =
+      load("{hosts: {congestion_control: dcqcn}, fabric: {control_scheduler: ecmp, resequencer: {enabled: true}}}");
+  for (const std::string name : {"ib", "ib-adaptive", "ib-adaptive+gbn"}) {
+    Scenario on = with_scheme(scenario, name);
+    resolve(on);
+    EXPECT_EQ(scheme_name(on), name);
+    EXPECT_EQ(on.hosts.link_layer, LinkLayer::kInfiniband);
+    EXPECT_FALSE(on.hosts.dcqcn.has_value());
+    EXPECT_FALSE(on.switches.resequencer.enabled);
+    EXPECT_EQ(with_scheme(on, "ecmp").hosts.link_layer, LinkLayer::kEthernet) << "and back";
+  }
+  EXPECT_EQ(with_scheme(scenario, "ib").switches.scheduler, lb::Scheduler());
+  EXPECT_EQ(with_scheme(scenario, "ib-adaptive").switches.scheduler, *lb::scheduler_named("adaptive"));
+}
+
+// Beside InfiniBand, Ethernet has the same bytes for each port and class.
+TEST_F(Bench, ComparesEqualBuffers) {
+  const auto buffers = [&](const std::string& fabric) {
+    const std::string path = write("{topology: {kind: single-switch, hosts: 4}, workload: {kind: shift}, " + fabric +
+                                   "bench: {schemes: [rps, ib]}}");
+    const std::vector<BenchRun> runs = plan_bench(path, {}, {}, true);
+    const FlowControlSettings& of = runs[0].scenario.switches.flow_control;
+    EXPECT_EQ(runs[1].scenario.switches.flow_control.port_buffer, 0U) << "which InfiniBand links do not have";
+    const Experiment experiment = prepare(runs[0].scenario);
+    return std::tuple{of.buffer, of.port_buffer, of.lossless, experiment.notes};
+  };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(buffers(""),
+            (std::tuple{uint64_t{0}, uint64_t{131'072}, uint8_t{8},
+                        Notes{"Ethernet links: 131072 bytes of buffer for each port and lossless class"}}));
+  EXPECT_EQ(buffers("fabric: {credits: {buffer: 64KiB}}, "),
+            (std::tuple{uint64_t{0}, uint64_t{65'536}, uint8_t{8},
+                        Notes{"Ethernet links: 65536 bytes of buffer for each port and lossless class"}}));
+  EXPECT_EQ(buffers("fabric: {buffer: 9MB}, "), (std::tuple{uint64_t{9'000'000}, uint64_t{0}, uint8_t{0}, Notes{}}))
+      << "its own";
+}
+
 TEST(Schemes, ThatDoNotExist) {
   const std::string accepted =
       "accepted: ecmp, wcmp, rps, round-robin, spray-wcmp, flowlet, flowlet-wcmp, flowlet-quality, adaptive, "
-      "host-spray, and after those that reorder packets +gbn, +sr or +reseq";
-  for (const std::string name : {"", "epcm", "ecmp+gbn", "rps+", "rps+xyz", "+gbn", "rps+gbn+sr"}) {
+      "host-spray, ib, ib-adaptive, and after those that reorder packets +gbn, +sr or (Ethernet) +reseq";
+  for (const std::string name :
+       {"", "epcm", "ecmp+gbn", "rps+", "rps+xyz", "+gbn", "rps+gbn+sr", "ib+gbn", "ib-adaptive+reseq", "ib-rps"}) {
     EXPECT_EQ(message_of([&] { with_scheme(load("{}"), name, "x.yaml"); }),
               "x.yaml: found scheme '" + name + "'; " + accepted);
   }

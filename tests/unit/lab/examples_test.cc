@@ -49,7 +49,11 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"training-128", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
         // In order, one of 16 steps leaves the leaf; the others take 2.3 µs on the way.
         Example{"training-128-aligned", 128, 2 * 254 * 128, 2 * (200 + 254 * 81.607 + 16 * 5 + 238 * 2.33)},
-        Example{"link-failure-128", 128, 128, 1309}, Example{"slow-core-1024", 1024, 1024, 170.9},
+        // 1,954 packets of 4,124 bytes on the wire; a switch's four share the two links of the ring that it has.
+        Example{"ib-ring", 20, 20, 2 * 1954 * 0.32992 + 3},
+        // 489 packets a message.
+        Example{"ib-incast-15", 16, 15, 15 * 489 * 0.32992}, Example{"link-failure-128", 128, 128, 1309},
+        Example{"slow-core-1024", 1024, 1024, 170.9},
         // 48,829 packets a message; the 56 flows out of the slow switch's pod would need 16,090.
         Example{"slow-aggregation-1024", 1024, 1024, 16'320.3 + 7.5}),
     [](const auto& example) {

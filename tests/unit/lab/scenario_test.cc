@@ -422,6 +422,11 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "fabric: {buffer: 32MB, lossless: [3], pfc: {alpha: 0.0625}, ecn: {kmin: 100kB, kmax: 400kB, pmax: 20%}}",
       "fabric: {buffer: 9MB, lossless: [3], watchdog: {detect: 1ms, restore: 2ms, action: forward}}",
       "fabric: {buffer: 1MB, lossless: [0], pfc: none, ecn: {kmin: 1, kmax: 2, classes: [0, 7]}}",
+      "fabric: {port_buffer: 128KiB, lossless: [3]}",
+      "fabric: {link_layer: infiniband, routing: up-down, lmc: 2}",
+      "fabric: {link_layer: infiniband, scheduler: adaptive, credits: {buffer: 1MB, counter_bits: 20, block: 128, "
+      "lanes: 2, "
+      "period: 5us}}",
       "workload: [{name: a, kind: incast, hosts: [0-3, 9], victims: 1}, {name: b, kind: training, steps: 2, seed: 3}]",
       "workload: {kind: poisson, distribution: hadoop, load: 0.3, placement: random, ranks: 12}",
       "workload: {kind: poisson, distribution: {size: 64kB}}",
