@@ -9,6 +9,7 @@
 #include "control/switch_config.h"
 #include "lab/bench.h"
 #include "lab/build_topology.h"
+#include "lab/fabric_credits.h"
 #include "lab/subnet_loops.h"
 #include "lab/subnet_tables.h"
 #include "net/error.h"
@@ -61,18 +62,23 @@ bool has_tables(const lab::Topology& topology) {
   return most->size() <= lab::kMaxSubnetPorts && topology.nodes.size() <= lab::kLastUnicastLid;
 }
 
-// Lossless classes wait for buffers as credits do: where shortest paths close a loop of links, pauses can too. A path
-// that ECMP may take for each destination is looked at, so that what is found is there, but not all that may be.
+// Lossless classes wait for buffers as credits do: where paths close a loop of links, both can wait for ever. On
+// InfiniBand links these are the tables' paths; on Ethernet one path of those that ECMP may take for each destination
+// is looked at, so that what is found is there, but not all that may be.
 void warn_of_loops(const lab::Scenario& scenario) {
-  if (!scenario.switches.flow_control.pauses()) return;
+  const bool credits = scenario.hosts.link_layer == lab::LinkLayer::kInfiniband;
+  if (!credits && !scenario.switches.flow_control.pauses()) return;
   const lab::Topology topology = lab::build_topology(scenario.topology);
   constexpr uint64_t kMostEntries = 5'000'000;  // about a second
   if (uint64_t{topology.host_count} * topology.switch_count() > kMostEntries || !has_tables(topology)) return;
   for (const std::vector<bool>& up : link_states(topology, lab::build_events(topology, scenario.events))) {
-    const lab::CreditLoops loops = lab::find_credit_loops(topology, lab::shortest_path_tables(topology, up));
+    const lab::SubnetTables tables =
+        credits ? lab::subnet_of(topology, scenario.switches.infiniband, up) : lab::shortest_path_tables(topology, up);
+    const lab::CreditLoops loops = lab::find_credit_loops(topology, tables);
     if (loops.shortest.empty()) continue;
-    fmt::print(stderr, "heddle: warning: lossless classes can deadlock on shortest paths that close a loop: {}\n",
-               lab::describe_loop(topology, loops.shortest, false));
+    fmt::print(stderr, "heddle: warning: {} can deadlock on {} paths that close a loop: {}\n",
+               credits ? "credits" : "lossless classes", credits ? tables.engine : "shortest",
+               lab::describe_loop(topology, loops.shortest, credits));
     return;
   }
 }

@@ -119,10 +119,11 @@ void Builder::check() const {
   for (const LinkEvent& event : settings_.events) validate(topology_, event);
   if (!is_infiniband()) return;
   if (nic.dcqcn) throw_bad_input("hosts.congestion_control: found dcqcn on InfiniBand links; accepted: none");
-  if (!goes_by_table() && settings_.switches.infiniband.routing != InfinibandSettings::Routing::kShortestPath) {
+  if (!goes_by_table() && !settings_.switches.infiniband.is_plain_shortest_path()) {
     throw_bad_input(
-        "fabric.routing: found up-down with a scheduler that chooses among shortest paths; accepted: "
-        "shortest-path, or scheduler: ecmp");
+        "fabric.routing: found {} with a scheduler that chooses among shortest paths; accepted: "
+        "shortest-path, or scheduler: ecmp",
+        settings_.switches.infiniband.tables.empty() ? settings_.switches.infiniband.routing : "tables");
   }
 }
 

@@ -4,14 +4,13 @@
 #include <map>
 
 #include "lab/infiniband.h"
+#include "lab/subnet_manager.h"
 #include "net/error.h"
 
 namespace heddle::lab {
 
 SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& settings, const std::vector<bool>& link_up) {
-  return settings.routing == InfinibandSettings::Routing::kUpDown
-             ? up_down_tables(topology, link_up, settings.lmc)
-             : shortest_path_tables(topology, link_up, settings.lmc);
+  return manage_subnet(topology, link_up, {settings.routing, settings.tables, settings.lmc}).tables;
 }
 
 flowctl::CreditLink credit_link(const Link& link, uint32_t mtu) {

@@ -36,11 +36,12 @@ enum class LinkLayer : uint8_t { kEthernet, kInfiniband };
 
 // InfiniBand links: credits, and where the forwarding tables come from.
 struct InfinibandSettings {
-  enum class Routing : uint8_t { kShortestPath, kUpDown };
-
   flowctl::CreditSettings credits;
-  Routing routing = Routing::kShortestPath;
-  uint8_t lmc = 0;  // 0–7: a host has 2^lmc addresses, each with a path of its own
+  std::string routing = "shortest-path";  // who computes the tables: one of subnet_engines() (subnet_manager.h)
+  std::string tables;                     // a directory of dumps to take instead; "" = none
+  uint8_t lmc = 0;                        // 0–7: a host has 2^lmc addresses, each with a path of its own
+
+  bool is_plain_shortest_path() const { return routing == "shortest-path" && tables.empty(); }
 };
 
 // The switches.

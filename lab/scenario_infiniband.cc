@@ -1,6 +1,7 @@
 // `fabric.link_layer`, `routing`, `lmc` and `credits` of a scenario.
 #include "config/units.h"
 #include "lab/scenario_parts.h"
+#include "lab/subnet_manager.h"
 #include "lab/subnet_tables.h"
 
 namespace heddle::lab {
@@ -10,7 +11,6 @@ using config::integer;
 using config::Map;
 using config::one_of;
 using config::Value;
-using Routing = InfinibandSettings::Routing;
 
 constexpr uint64_t kMaxCreditBuffer = 1'000'000'000;
 
@@ -19,8 +19,9 @@ const Words<LinkLayer>& link_layer_words() {
   return words;
 }
 
-const Words<Routing>& routing_words() {
-  static const Words<Routing> words{{"shortest-path", Routing::kShortestPath}, {"up-down", Routing::kUpDown}};
+std::vector<std::pair<std::string_view, std::string>> routing_words() {
+  std::vector<std::pair<std::string_view, std::string>> words;
+  for (const std::string_view engine : subnet_engines()) words.emplace_back(engine, engine);
   return words;
 }
 
@@ -43,6 +44,7 @@ void read_infiniband(const Map& section, Scenario& scenario) {
   InfinibandSettings& settings = scenario.switches.infiniband;
   scenario.hosts.link_layer = section.optional("link_layer", LinkLayer::kEthernet, one_of(link_layer_words()));
   settings.routing = section.optional("routing", settings.routing, one_of(routing_words()));
+  settings.tables = section.optional("tables", settings.tables, read_file_name);
   settings.lmc = section.optional("lmc", settings.lmc, integer<uint8_t>(0, kMaxLmc));
   const Map map = section.section("credits", {"buffer", "counter_bits", "block", "lanes", "period"});
   flowctl::CreditSettings& credits = settings.credits;
@@ -61,7 +63,8 @@ void put_infiniband(const Scenario& scenario, Json& json) {
   const InfinibandSettings& settings = scenario.switches.infiniband;
   const flowctl::CreditSettings& credits = settings.credits;
   json["link_layer"] = word_for(link_layer_words(), scenario.hosts.link_layer);
-  json["routing"] = word_for(routing_words(), settings.routing);
+  json["routing"] = settings.routing;
+  if (!settings.tables.empty()) json["tables"] = settings.tables;
   json["lmc"] = settings.lmc;
   json["credits"] = {{"buffer", config::print_bytes(credits.buffer)},
                      {"counter_bits", credits.format.counter_bits},

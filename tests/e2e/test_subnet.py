@@ -154,6 +154,50 @@ def test_what_cannot_be_is_said_in_a_line(scene):
         check(done.returncode == 2 and words in done.stderr and done.stderr.count('\n') == 1, done)
 
 
+def lab(scene, scenario, *options, accept=(0,)):
+    text = scene.run(scene.heddle, 'lab', scenario, '--json', *options, timeout=100, accept=accept)
+    return json.loads(text[text.index('{'):])
+
+
+@limit(90)
+def test_the_lab_runs_on_opensms_tables(scene):
+    """A ring with credits deadlocks on minhop's tables, and does not on updn's, nor on those written before."""
+    need_opensm()
+    flows = ', '.join(f'{{src: {i}, dst: {(i + 8) % 20}}}' for i in range(20))
+    scenario = write(scene, 'ring.yaml', RING + 'fabric: {link_layer: infiniband}\n'
+                     f'workload: {{kind: flows, size: 4MB, flows: [{flows}]}}\n')
+    stuck = lab(scene, scenario, '--set', 'fabric.routing=minhop', accept=(0, 1))
+    check(stuck['deadlock'] and len(stuck['deadlock']['cycle']) == 5, stuck['deadlock'])
+    done = lab(scene, scenario, '--set', 'fabric.routing=updn')
+    check(done['completed'] == 20 and not done['deadlock'], done['deadlock'])
+    out = pathlib.Path(scene.dir) / 'out'
+    subnet(scene, scenario, '--engine', 'updn', '--out', out)
+    again = lab(scene, scenario, '--set', f'fabric.tables={out}')
+    check(again['makespan_us'] == done['makespan_us'], (again['makespan_us'], done['makespan_us']))
+    for engine, expected in (('minhop', 'credits can deadlock on minhop paths'), ('updn', '')):
+        warning = subprocess.run([scene.heddle, 'check', scenario, '--set', f'fabric.routing={engine}'],
+                                 capture_output=True, text=True, timeout=50).stderr
+        check(expected in warning and bool(expected) == bool(warning), warning)
+
+
+@limit(120)
+def test_ftree_shifts_run_at_line_rate(scene):
+    """432 hosts, shifts in the order of OpenSM's ftree: every host sends at line rate (utilization >= 0.95)."""
+    need_opensm()
+    out = pathlib.Path(scene.dir) / 'out'
+    subnet(scene, write(scene, 'tree.yaml', FAT_TREE), '--engine', 'ftree', '--out', out)
+    names = [line.split()[1] for line in (out / 'opensm-ftree-ca-order.dump').read_text().splitlines()]
+    order = [int(name.removeprefix('host')) for name in names]
+    for shift in (1, 217):
+        flows = ', '.join(f'{{src: {host}, dst: {order[(i + shift) % len(order)]}}}' for i, host in enumerate(order))
+        scenario = write(scene, f'shift{shift}.yaml', FAT_TREE[1:-2] + f'''
+fabric: {{link_layer: infiniband, tables: out}}
+workload: {{kind: flows, size: 2MB, flows: [{flows}]}}
+''')
+        result = lab(scene, scenario)
+        check(result['utilization'] >= 0.95, f'shift {shift}: {result["utilization"]}')
+
+
 def test_check_warns_of_a_loop(scene):
     """heddle check: a ring with lossless classes gets a warning that names the loop, without them it gets none."""
     def warning(path, *options):

@@ -180,7 +180,7 @@ TEST(GoldenInfiniband, ARingOfShortestPathsDeadlocksAndNamesItsCycle) {
 TEST(GoldenInfiniband, TheSameRingDoesNotByUpDownRouting) {
   const Ring ring = ring_of_five(8'000'000);
   FabricSettings settings = infiniband();
-  settings.switches.infiniband.routing = InfinibandSettings::Routing::kUpDown;
+  settings.switches.infiniband.routing = "up-down";
   const RunResult result = run_fabric(ring.topology, ring.workload, settings);
   EXPECT_TRUE(all_done(result));
   EXPECT_FALSE(result.deadlock.has_value());

@@ -252,7 +252,7 @@ TEST(InfinibandFabric, RefusesWhatItsLinksDoNotHave) {
   settings.hosts.dcqcn = flowctl::dcqcn_sets().front();
   EXPECT_THROW(run_fabric(t, workload, settings), Error);
   settings = infiniband("adaptive");
-  settings.switches.infiniband.routing = InfinibandSettings::Routing::kUpDown;
+  settings.switches.infiniband.routing = "up-down";
   EXPECT_THROW(run_fabric(t, workload, settings), Error);
 }
 
