@@ -86,7 +86,8 @@ uint64_t estimate_memory(const Topology& topology, const Workload& workload, con
          table_versions * routes_bytes(topology) + ports * kPortBytes + topology.switch_count() * sizeof(LabSwitch) +
          topology.host_count * (sizeof(Host) + 2 * sizeof(Wire)) +
          queue_pairs * (sizeof(SendQueue) + sizeof(ReceiveQueue) + 160 + (settings.hosts.dcqcn ? kPacedBytes : 0)) +
-         packets_under_way(topology, workload, settings) * PacketArena::packet_bytes(header_room_for(topology, settings));
+         packets_under_way(topology, workload, settings) *
+             PacketArena::packet_bytes(header_room_for(topology, settings));
 }
 
 }  // namespace heddle::lab
