@@ -174,7 +174,7 @@ std::vector<NamedWorkload> workloads_of(const Scenario& scenario, bool compare) 
     for (const auto& [name, workload] : bench.workloads) chosen.push_back({name, workload, {}});
     return chosen;
   }
-  const std::vector<NamedWorkload> all = all_workloads_of(scenario);
+  std::vector<NamedWorkload> all = all_workloads_of(scenario);
   if (bench.compare == std::vector<std::string>{"all"}) return all;
   for (const std::string& name : bench.compare) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const NamedWorkload& of) { return of.name == name; });

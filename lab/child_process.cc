@@ -32,10 +32,12 @@ std::vector<std::string> environment(const ChildCommand& command) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     bool replaced = false;
-    for (const auto& [name, value] : command.variables) replaced |= text.substr(0, name.size() + 1) == name + "=";
+    for (const auto& [name, value] : command.variables) {
+      replaced |= text.substr(0, name.size()) == name && text.substr(name.size(), 1) == "=";
+    }
     if (!replaced) all.emplace_back(text);
   }
-  for (const auto& [name, value] : command.variables) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : command.variables) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 
