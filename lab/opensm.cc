@@ -37,7 +37,7 @@ std::string find_program(const std::string& name) {
     }
   }
   for (const std::string& place : places) {
-    const std::string file = place + "/" + name;
+    std::string file = fmt::format("{}/{}", place, name);
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return "";

@@ -45,6 +45,7 @@ std::vector<ProbedGroup> split_by_destination(const Topology& topology, NodeId n
   }
   routes.groups = std::move(groups);
   std::vector<ProbedGroup> result;
+  result.reserve(probed.size());
   for (auto& [group, of] : probed) result.push_back(std::move(of));
   return result;
 }
