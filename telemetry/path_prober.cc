@@ -41,6 +41,7 @@ void PathProber::retarget(std::vector<ProbeTarget> targets, Time now) {
     slots_.push_back(std::move(slot));
   }
   std::vector<PathDelay> paths;
+  paths.reserve(targets.size());
   for (const ProbeTarget& target : targets) paths.push_back(paths_of(target, targets_, paths_));
   targets_ = std::move(targets);
   paths_ = std::move(paths);
