@@ -277,6 +277,8 @@ std::string table(const std::vector<const Json*>& rows, bool terminal) {
   for (const Json* row : rows) cells.push_back({text(row->at("scheme"))});
   for (const Column& column : columns()) {
     if (column.only_of_failures && !failures) continue;
+    if (std::none_of(rows.begin(), rows.end(), [&](const Json* row) { return column.value(*row).has_value(); }))
+      continue;
     cells[0].emplace_back(column.title);
     cells[1].push_back(column.ideal == "bound" ? text(rows.front()->at("lower_bound_us")) : std::string(column.ideal));
     const auto best_value = best_of(column, rows);
