@@ -103,15 +103,16 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     const Time now = window.begin + (arrival.order >> 16U);
     Packet* packet = arrival.packet;
     PacketMeta& meta = meta_of(packet);
+    const PortId in = meta.in_port;  // once it is forwarded, the packet may be somebody else's
     meta.arrival = now;
     run_timers(now, window);
     send_in_time_order(now, window);
-    if (pause_log_ != nullptr && meta.l3 == L3::kNone) heard_[meta.in_port] = PauseOrigin(meta.owner);
+    if (pause_log_ != nullptr && meta.l3 == L3::kNone) heard_[in] = PauseOrigin(meta.owner);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
     wake_ports(now);
     if (sink_.taken != dropped) {
-      note_drop(meta.in_port, now);
+      note_drop(in, now);
       continue;
     }
     ports_[meta.out_port].traffic_class = meta.traffic_class;
@@ -148,12 +149,13 @@ size_t LabSwitch::choose_paths(size_t from, const Window& window) {
     Packet*& packet = arrivals_[i].packet;
     const Time now = window.begin + (arrivals_[i].order >> 16U);
     if (timer_ < now) break;
+    const PortId in = meta_of(packet).in_port;
     meta_of(packet).arrival = now;
     if (pipeline_.choose(packet, now)) {
       pipeline_.prefetch_queue(packet);
       ports_[meta_of(packet).out_port].out->prefetch_for_sender(window.parity);
     } else {
-      note_drop(meta_of(packet).in_port, now);
+      note_drop(in, now);
       packet = nullptr;
     }
   }
