@@ -8,10 +8,10 @@
 #include "config/yaml.h"
 #include "control/switch_config.h"
 #include "lab/bench.h"
-#include "lab/build_topology.h"
-#include "lab/fabric_credits.h"
-#include "lab/subnet_loops.h"
-#include "lab/subnet_tables.h"
+#include "lab/fabric/credits.h"
+#include "lab/scenario/build_topology.h"
+#include "lab/subnet/loops.h"
+#include "lab/subnet/tables.h"
 #include "net/error.h"
 
 namespace heddle::cli {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "cli/signals.h"
-#include "lab/build_topology.h"
-#include "lab/experiment.h"
-#include "lab/report.h"
+#include "lab/report/report.h"
+#include "lab/scenario/build_topology.h"
+#include "lab/scenario/experiment.h"
 #include "net/error.h"
 
 namespace heddle::cli {

@@ -8,7 +8,7 @@
 
 namespace heddle::cli {
 
-// One result (lab/report.h), a line per topic.
+// One result (lab/report/report.h), a line per topic.
 std::string lab_page(const nlohmann::ordered_json& result);
 
 // Results side by side: a table for each workload and, within it, for each point of a sweep. The best value of a column

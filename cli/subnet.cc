@@ -8,11 +8,11 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/subnet_view.h"
-#include "lab/build_topology.h"
-#include "lab/opensm.h"
-#include "lab/scenario.h"
-#include "lab/subnet_dumps.h"
-#include "lab/subnet_manager.h"
+#include "lab/scenario/build_topology.h"
+#include "lab/scenario/scenario.h"
+#include "lab/subnet/dumps.h"
+#include "lab/subnet/manager.h"
+#include "lab/subnet/opensm.h"
 #include "net/error.h"
 
 namespace heddle::cli {

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "cli/tables.h"
-#include "lab/subnet_check.h"
-#include "lab/subnet_load.h"
-#include "lab/subnet_loops.h"
-#include "lab/subnet_tables.h"
+#include "lab/subnet/check.h"
+#include "lab/subnet/load.h"
+#include "lab/subnet/loops.h"
+#include "lab/subnet/tables.h"
 
 namespace heddle::cli {
 namespace {

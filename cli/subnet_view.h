@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lab/subnet_manager.h"
-#include "lab/topology.h"
+#include "lab/subnet/manager.h"
+#include "lab/topology/topology.h"
 
 namespace heddle::cli {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/tables.h"
-#include "lab/build_topology.h"
-#include "lab/scenario.h"
+#include "lab/scenario/build_topology.h"
+#include "lab/scenario/scenario.h"
 #include "net/error.h"
 
 namespace heddle::cli {

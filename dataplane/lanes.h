@@ -25,10 +25,6 @@ struct LaneSettings {
   std::vector<LaneMap> lane_maps;          // by input port × ports + output port; empty: everything is on VL 0
 };
 
-// The lane that a packet came by: its buffer is there until it leaves.
-inline uint8_t& arrival_lane(PacketMeta& meta) { return meta.reserved[0]; }
-inline uint8_t arrival_lane(const PacketMeta& meta) { return meta.reserved[0]; }
-
 // Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
 inline bool is_credit_packet(const Packet* packet) { return packet->pkt_len <= flowctl::kLongestCreditPacket; }
 

@@ -72,7 +72,7 @@ void Pipeline::forward_lanes(Packet* const* packets, unsigned count, Time now) {
 void Pipeline::take_into_lane(Packet* packet) {
   PacketMeta& meta = meta_of(packet);
   const unsigned vl = net::virtual_lane(*net::header_at<net::Lrh>(frame_of(packet), 0)) % kTrafficClasses;
-  arrival_lane(meta) = static_cast<uint8_t>(vl);
+  meta.arrival_lane = static_cast<uint8_t>(vl);
   Lanes::Port& port = lanes_->port(meta.in_port);
   if (!port.credits.received(vl, port.credits.blocks_of(packet->pkt_len))) [[unlikely]]
     ++port.violations;
@@ -114,7 +114,7 @@ Duration Pipeline::LanePorts::drain_time(PortId port) const {
 void Pipeline::release_lane(const Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
   flowctl::LinkCredits& credits = lanes_->port(meta.in_port).credits;
-  credits.released(arrival_lane(meta), credits.blocks_of(packet->pkt_len));
+  credits.released(meta.arrival_lane, credits.blocks_of(packet->pkt_len));
   if (credits.due() != 0) awaken(meta.in_port);
 }
 
@@ -191,11 +191,10 @@ void Pipeline::restart_link(PortId id, Time now) {
 
 // --- time
 
-// Periods of all nodes end at multiples of them, so that it does not matter who looks when.
 void Pipeline::keep_period(Time now) {
   if (attention_) return;
   attention_ = true;
-  attention_at_ = (now / lanes_->period() + 1) * lanes_->period();
+  attention_at_ = flowctl::period_end(now, lanes_->period());
 }
 
 void Pipeline::attend_lanes(Time now) {

@@ -152,4 +152,7 @@ inline Duration credit_period(const CreditSettings& settings, Rate fastest) {
   return settings.period != 0 ? settings.period : std::max<Duration>(1, fastest.time_for(kSymbolsOf4x));
 }
 
+// When the period ends that `now` is in. Those of all nodes end at multiples: it does not matter who looks when.
+inline Time period_end(Time now, Duration period) { return (now / period + 1) * period; }
+
 }  // namespace heddle::flowctl

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "config/words.h"
-#include "lab/alone_time.h"
-#include "lab/experiment.h"
-#include "lab/fabric.h"
-#include "lab/fabric_capacity.h"
-#include "lab/machine_memory.h"
-#include "lab/report.h"
+#include "lab/fabric/fabric.h"
+#include "lab/ideal/alone_time.h"
+#include "lab/ideal/fabric_capacity.h"
+#include "lab/report/report.h"
+#include "lab/scenario/experiment.h"
+#include "lab/scenario/machine_memory.h"
 #include "net/error.h"
 
 namespace heddle::lab {

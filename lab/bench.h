@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lab/scenario.h"
-#include "lab/sweep.h"
+#include "lab/scenario/scenario.h"
+#include "lab/scenario/sweep.h"
 
 namespace heddle::lab {
 
@@ -55,7 +55,7 @@ struct BenchOptions {
 };
 
 struct BenchOutcome {
-  nlohmann::ordered_json result;  // of report.h, with `workload` and `sweep`; null if the run never began
+  nlohmann::ordered_json result;  // of lab/report/report.h, with `workload` and `sweep`; null if the run never began
   std::string flows;              // CSV lines without a header
   std::string pauses;             // likewise
   std::exception_ptr failure;     // why the run failed, if it did

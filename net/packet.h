@@ -50,7 +50,8 @@ struct alignas(16) HeaderFacts {
   uint8_t traffic_class = 0;  // 0–7
   PortId in_port = kNoPort;
   PortId out_port = kNoPort;  // set by path selection
-  uint8_t reserved[2] = {};
+  uint8_t arrival_lane = 0;   // InfiniBand: the virtual lane it came by, whose buffer holds it until it leaves
+  uint8_t reserved = 0;
 
   friend bool operator==(const HeaderFacts&, const HeaderFacts&) = default;
 };

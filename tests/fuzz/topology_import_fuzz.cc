@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "lab/topology_import.h"
+#include "lab/topology/import.h"
 #include "net/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,8 +1,8 @@
 // Collectives on one switch against arithmetic: nothing but the hosts' links is in the way.
 #include <gtest/gtest.h>
 
-#include "lab/roce.h"
-#include "lab/topology_builders.h"
+#include "lab/host/roce.h"
+#include "lab/topology/builders.h"
 #include "tests/golden/golden_run.h"
 
 namespace heddle::golden {

@@ -2,7 +2,7 @@
 // sim/datacenter/validate.txt: 100G, three-tier fat-tree, 1 µs a hop, 2 MB flows).
 #include <gtest/gtest.h>
 
-#include "lab/topology_builders.h"
+#include "lab/topology/builders.h"
 #include "tests/golden/golden_run.h"
 
 namespace heddle::golden {

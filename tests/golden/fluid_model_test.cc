@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/roce.h"
-#include "lab/topology_builders.h"
+#include "lab/host/roce.h"
+#include "lab/topology/builders.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/sanitizer.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lab/alone_time.h"
+#include "lab/ideal/alone_time.h"
 #include "tests/support/fabric_runs.h"
 
 namespace heddle::golden {

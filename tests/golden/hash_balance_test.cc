@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/roce.h"
-#include "lab/topology_builders.h"
+#include "lab/host/roce.h"
+#include "lab/topology/builders.h"
 #include "lb/flow_hash.h"
 #include "lb/next_hop_group.h"
 #include "tests/golden/golden_run.h"

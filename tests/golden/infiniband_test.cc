@@ -4,11 +4,11 @@
 // Rate of a link: min(C, B / T) with B the bytes of whole packets that the buffer takes in blocks of 64 bytes, and T
 // from the first bit of a packet to that of the packet which its credit lets go: the packet's time on the wire, twice
 // the propagation, and a flow-control packet.
-#include "lab/infiniband.h"
+#include "lab/host/infiniband.h"
 
 #include <gtest/gtest.h>
 
-#include "lab/topology_builders.h"
+#include "lab/topology/builders.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/sanitizer.h"
 

@@ -5,7 +5,7 @@
 // 900–1350 µs for ECMP come from senders with flow control and are not what an open loop gives.
 #include <gtest/gtest.h>
 
-#include "lab/topology_builders.h"
+#include "lab/topology/builders.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/sanitizer.h"
 

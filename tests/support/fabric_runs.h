@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/fabric.h"
-#include "lab/workload_jobs.h"
+#include "lab/fabric/fabric.h"
+#include "lab/workload/jobs.h"
 #include "net/random.h"
 
 namespace heddle::support {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/tables.h"
-#include "lab/sweep.h"
+#include "lab/scenario/sweep.h"
 #include "net/error.h"
 
 namespace heddle::cli {

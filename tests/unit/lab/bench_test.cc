@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/experiment.h"
-#include "lab/scenario.h"
+#include "lab/scenario/experiment.h"
+#include "lab/scenario/scenario.h"
 #include "net/error.h"
 
 namespace heddle::lab {

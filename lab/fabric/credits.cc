@@ -1,0 +1,112 @@
+#include "lab/fabric/credits.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lab/host/infiniband.h"
+#include "lab/subnet/manager.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+
+SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& settings, const std::vector<bool>& link_up) {
+  return manage_subnet(topology, link_up, {settings.routing, settings.tables, settings.lmc}).tables;
+}
+
+flowctl::CreditLink credit_link(const Link& link, uint32_t mtu) {
+  return {.rate = link.rate, .delay = link.delay, .packet = infiniband_data_frame(mtu), .overhead = link.overhead};
+}
+
+flowctl::CreditSettings credits_for(const InfinibandSettings& settings, const SubnetTables& tables) {
+  flowctl::CreditSettings credits = settings.credits;
+  credits.lanes = std::max(credits.lanes, tables.lanes());
+  if (credits.lanes > flowctl::LinkCredits::kMaxLanes) {
+    throw_bad_input("subnet: {} uses {} virtual lanes; accepted: up to {}", tables.engine, credits.lanes,
+                    flowctl::LinkCredits::kMaxLanes);
+  }
+  return credits;
+}
+
+dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
+                                 const SubnetTables& tables) {
+  dataplane::LaneSettings lanes;
+  lanes.credits = credits_for(settings.switches.infiniband, tables);
+  const std::vector<LinkId>& ports = topology.ports[topology.host_count + s];
+  for (const LinkId id : ports) lanes.links.push_back(credit_link(topology.links[id], settings.hosts.mtu));
+  if (tables.switches[s].sl_to_vl.empty()) return lanes;
+  for (size_t in = 0; in < ports.size(); ++in) {
+    for (size_t out = 0; out < ports.size(); ++out) {
+      dataplane::LaneMap& map = lanes.lane_maps.emplace_back();
+      for (uint8_t sl = 0; sl < map.size(); ++sl) {
+        map[sl] = tables.vl(s, static_cast<uint8_t>(in + 1), static_cast<uint8_t>(out + 1), sl);
+      }
+    }
+  }
+  return lanes;
+}
+
+SwitchRoutes groups_by_table(const SubnetTables& tables, uint32_t s) {
+  SwitchRoutes result;
+  const std::vector<uint8_t>& lft = tables.switches[s].lft;
+  result.group_of_host.assign(lft.size(), kUnreachable);
+  std::map<uint8_t, uint16_t> group_of_port;
+  for (size_t lid = 0; lid < lft.size(); ++lid) {
+    if (lft[lid] == kLftUnreachable || lft[lid] == kLftSelf) continue;  // nobody in the lab talks to switches
+    const auto [at, fresh] = group_of_port.try_emplace(lft[lid], static_cast<uint16_t>(result.groups.size()));
+    if (fresh) result.groups.push_back({static_cast<PortIndex>(lft[lid] - 1)});
+    result.group_of_host[lid] = at->second;
+  }
+  return result;
+}
+
+SwitchRoutes groups_by_routes(const SubnetTables& tables, SwitchRoutes&& routes) {
+  SwitchRoutes result;
+  result.groups = std::move(routes.groups);
+  for (HostId host = 0; host < tables.host_lids.size(); ++host) {
+    const size_t end = size_t{tables.host_lids[host]} + tables.paths_per_host();
+    if (result.group_of_host.size() < end) result.group_of_host.resize(end, kUnreachable);
+    std::fill_n(result.group_of_host.begin() + tables.host_lids[host], tables.paths_per_host(),
+                routes.group_of_host[host]);
+  }
+  return result;
+}
+
+namespace {
+
+void collect_port(const dataplane::Lanes::Port& port, NodeId node, PortIndex index, RunResult& result) {
+  result.credit_violations += port.violations;
+  for (uint8_t vl = 0; vl < port.credits.lanes(); ++vl) {
+    LaneUse& lane = result.lanes[vl];
+    const Duration stalled = port.stall_time(vl, result.ended_at);
+    lane.stalled += stalled;
+    lane.buffer = port.credits.capacity_bytes(vl);
+    lane.peak = std::max(lane.peak, port.credits.peak_bytes(vl));
+    if (stalled != 0) result.stalls.push_back({node, index, vl, stalled, port.credits.peak_bytes(vl)});
+  }
+}
+
+}  // namespace
+
+void collect_credits(const Fabric& fabric, RunResult& result) {
+  if (fabric.subnets.empty()) return;
+  result.lanes.resize(fabric.hosts.front()->lanes()->port.credits.lanes());
+  for (HostId id = 0; id < fabric.hosts.size(); ++id) {
+    const HostLanes& lanes = *fabric.hosts[id]->lanes();
+    result.control_frames += lanes.credit_packets_sent;
+    result.control_frames_ended += lanes.credit_packets_received;
+    collect_port(lanes.port, id, 0, result);
+  }
+  for (size_t i = 0; i < fabric.switches.size(); ++i) {
+    const dataplane::Lanes& lanes = *fabric.switches[i]->pipeline().lanes();
+    for (PortId port = 0; port < lanes.size(); ++port) {
+      collect_port(lanes.port(port), static_cast<NodeId>(fabric.hosts.size() + i), port, result);
+    }
+  }
+}
+
+void check_credits(const RunResult& result) {
+  if (result.credit_violations == 0) return;
+  throw_failed("{} packets came without credit or to a full buffer; this is a bug in heddle", result.credit_violations);
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,39 @@
+// InfiniBand links of a fabric: how its switches are set up for them, and what credits have done when a run is over.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "dataplane/pipeline.h"
+#include "lab/engine/run_result.h"
+#include "lab/fabric/builder.h"
+#include "lab/subnet/tables.h"
+#include "lab/topology/routing.h"
+
+namespace heddle::lab {
+
+// The built-in routing's tables over the links that are up.
+SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& settings, const std::vector<bool>& link_up);
+
+// Both ends of a link as credits see it.
+flowctl::CreditLink credit_link(const Link& link, uint32_t mtu);
+
+// What credits need to know, beside what the tables say: how many lanes there are. Throws bad input for more than a
+// port has.
+flowctl::CreditSettings credits_for(const InfinibandSettings& settings, const SubnetTables& tables);
+
+// The lanes of switch `s`.
+dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
+                                 const SubnetTables& tables);
+
+// What switch `s` forwards by, indexed by LID in the place of hosts: one port for each, or, where the scheduler chooses
+// among ports, all that begin a shortest path.
+SwitchRoutes groups_by_table(const SubnetTables& tables, uint32_t s);
+SwitchRoutes groups_by_routes(const SubnetTables& tables, SwitchRoutes&& routes);
+
+// Adds what credits did to the result of a run, which knows when it ended.
+void collect_credits(const Fabric& fabric, RunResult& result);
+// Throws `failed` if a packet came without credit, or to a full buffer.
+void check_credits(const RunResult& result);
+
+}  // namespace heddle::lab

@@ -1,0 +1,455 @@
+#include "lab/fabric/lab_switch.h"
+
+#include <algorithm>
+
+#include <rte_prefetch.h>
+
+#include "lab/host/roce.h"
+
+namespace heddle::lab {
+
+namespace {
+constexpr uint16_t kNotAnUplink = 0xffff;
+}  // namespace
+
+LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
+                     std::vector<PortEvent> events, std::unique_ptr<SwitchProber> prober)
+    : LiveNode(ports.size()),
+      id_(id),
+      states_(ports.size()),
+      pipeline_(settings.pipeline, states_, sink_, nullptr),
+      prober_(std::move(prober)),
+      probing_(prober_ != nullptr),
+      ports_(std::move(ports)),
+      versions_(std::move(versions)),
+      events_(std::move(events)),
+      in_time_order_(settings.in_time_order || !pipeline_.is_simple() || prober_ != nullptr),
+      flying_(ports_.size()),
+      busy_(ports_.size()),
+      departures_(ports_.size(), kNever),
+      sample_interval_(settings.sample_interval),
+      next_sample_(settings.sample_interval) {
+  for (PortId port = 0; port < ports_.size(); ++port) {
+    if (ports_[port].is_uplink) uplinks_.push_back(port);
+  }
+  if (uplinks_.size() < 2) {  // nothing to compare
+    uplinks_.clear();
+    next_sample_ = kNever;
+  }
+  for (Port& port : ports_) port.uplink = kNotAnUplink;
+  for (size_t i = 0; i < uplinks_.size(); ++i) ports_[uplinks_[i]].uplink = static_cast<uint16_t>(i);
+  uplink_bytes_.resize(uplinks_.size());
+  unrouted_.resize(ports_.size());
+  if (settings.log_pauses) {
+    pause_log_ = std::make_unique<PauseLog>(ports_.size());
+    heard_.resize(ports_.size());
+  }
+  pipeline_.use_source(&sink_);
+  pipeline_.use_tables(versions_.front().tables.get());
+  if (prober_ == nullptr) return;
+  prober_->use_tables(*versions_.front().tables, versions_.front().probed, 0);
+  pipeline_.use_probes({.address = prober_->prober().address(),
+                        .node_id = id_,
+                        .return_dscp = kCnpDscp,
+                        .receiver = &prober_->prober()});
+}
+
+void LabSwitch::fetch_tables() const {
+  const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
+  for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
+  const auto* departures = reinterpret_cast<const std::byte*>(departures_.data());
+  for (size_t at = 0; at < departures_.size() * sizeof(Time); at += 64) rte_prefetch0(departures + at);
+}
+
+void LabSwitch::fetch_ports(const Window& window) const {
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
+    PortSet::visit_bits(arriving, word, [&](PortId port) {
+      ports_[port].in->prefetch_for_receiver(window.parity);
+      rte_prefetch0(&pipeline_.counters().ports[port]);
+    });
+  }
+  busy_.for_each([&](PortId port) {
+    ports_[port].out->prefetch_for_sender(window.parity);
+    pipeline_.port(port).prefetch(ports_[port].traffic_class);
+    rte_prefetch0(&pipeline_.counters().ports[port]);
+  });
+}
+
+void LabSwitch::fetch_packets(const Window& window) const {
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
+    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity); });
+  }
+  busy_.for_each([&](PortId port) {
+    if (departures_[port] < window.end) pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
+  });
+}
+
+void LabSwitch::run(const Window& window) {
+  sink_.cache = window.packets;
+  if (next_sample_ < window.begin) sample(window.begin);
+  timer_ = std::min(next_timer(), next_sample_);
+  collect(window);
+  if (in_time_order_) {
+    forward_in_time_order(window);
+  } else {
+    forward_port_by_port(window);
+  }
+}
+
+void LabSwitch::forward_in_time_order(const Window& window) {
+  for (const Arrival& arrival : arrivals_) {
+    const Time now = window.begin + (arrival.order >> 16U);
+    Packet* packet = arrival.packet;
+    PacketMeta& meta = meta_of(packet);
+    const PortId in = meta.in_port;  // once it is forwarded, the packet may be somebody else's
+    meta.arrival = now;
+    run_timers(now, window);
+    send_in_time_order(now, window);
+    if (pause_log_ != nullptr && meta.l3 == L3::kNone) heard_[in] = PauseOrigin(meta.owner);
+    const uint64_t dropped = sink_.taken;
+    pipeline_.forward(&packet, 1, now);
+    wake_ports(now);
+    if (sink_.taken != dropped) {
+      note_drop(in, now);
+      continue;
+    }
+    ports_[meta.out_port].traffic_class = meta.traffic_class;
+    schedule_departure(meta.out_port, now);
+  }
+  run_timers(window.end, window);
+  send_in_time_order(window.end, window);
+}
+
+// The same where a packet's path and admission depend on no other port: paths are chosen ahead, so that what the
+// packets need can be fetched meanwhile, and a port sends when somebody looks at it.
+void LabSwitch::forward_port_by_port(const Window& window) {
+  size_t chosen = 0;
+  for (size_t i = 0; i < arrivals_.size(); ++i) {
+    const Time now = window.begin + (arrivals_[i].order >> 16U);
+    run_timers(now, window);
+    if (i == chosen) chosen = choose_paths(i, window);
+    Packet* packet = arrivals_[i].packet;
+    if (packet == nullptr) continue;
+    const PacketMeta& meta = meta_of(packet);
+    ports_[meta.out_port].traffic_class = meta.traffic_class;
+    bring_up_to_date(meta.out_port, now, window);
+    if (pipeline_.admit(packet, now)) schedule_departure(meta.out_port, now);
+  }
+  run_timers(window.end, window);
+  busy_.for_each([&](PortId port) { bring_up_to_date(port, window.end, window); });
+}
+
+// Chooses the paths of the arrivals from that index up to the next timer; an arrival that is dropped loses its packet.
+// Returns the index of the first without a path.
+size_t LabSwitch::choose_paths(size_t from, const Window& window) {
+  size_t i = from;
+  for (; i < arrivals_.size(); ++i) {
+    Packet*& packet = arrivals_[i].packet;
+    const Time now = window.begin + (arrivals_[i].order >> 16U);
+    if (timer_ < now) break;
+    const PortId in = meta_of(packet).in_port;
+    meta_of(packet).arrival = now;
+    if (pipeline_.choose(packet, now)) {
+      pipeline_.prefetch_queue(packet);
+      ports_[meta_of(packet).out_port].out->prefetch_for_sender(window.parity);
+    } else {
+      note_drop(in, now);
+      packet = nullptr;
+    }
+  }
+  return i;
+}
+
+// What leaves in the window has waited since windows ago: its cache lines are cold.
+void LabSwitch::prefetch_departing(PortId port) const {
+  const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
+  for (uint32_t behind = 0; behind < 3; ++behind) {
+    if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet_to_send(packet);
+  }
+}
+
+// Everything that arrives in the window, through the stages that do not depend on time, then in order of time and port.
+void LabSwitch::collect(const Window& window) {
+  arrivals_.clear();
+  next_arrival_ = kNever;
+  for (size_t word = 0; word < inbox_.words(); ++word) {
+    const uint64_t sent = inbox_.take(word, window.parity);
+    flying_.add_word(word, sent);
+    PortSet::visit_bits(sent, word, [&](PortId port) { ports_[port].in->collect(window.parity); });
+  }
+  busy_.for_each([&](PortId port) {
+    if (departures_[port] < window.end) prefetch_departing(port);
+  });
+  flying_.for_each([&](PortId port) {
+    Wire& wire = *ports_[port].in;
+    unsigned n = 0;
+    Time arrival = wire.next_arrival();
+    while (arrival < window.end) {
+      burst_[n] = wire.pop();
+      burst_times_[n] = arrival;
+      if (!wire.empty()) prefetch_packet(wire.front());
+      if (++n == kBurst) {
+        take_in(port, window, n);
+        n = 0;
+      }
+      arrival = wire.next_arrival();
+    }
+    if (n != 0) take_in(port, window, n);
+    next_arrival_ = std::min(next_arrival_, arrival);
+    if (wire.empty()) flying_.remove(port);
+  });
+  for (const Arrival& arrival : arrivals_) pipeline_.prefetch_members(arrival.packet);
+  std::sort(arrivals_.begin(), arrivals_.end(), [](const Arrival& a, const Arrival& b) { return a.order < b.order; });
+}
+
+// The survivors keep their order, so one walk finds each one's time again. Packets of one port never arrive at one
+// time.
+void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
+  std::array<Packet*, kBurst> kept = burst_;
+  const unsigned n = pipeline_.ingress(port, kept.data(), count, window.begin);
+  unsigned at = 0;
+  for (unsigned i = 0; i < n; ++i, ++at) {
+    while (burst_[at] != kept[i]) ++at;
+    pipeline_.prefetch_group(kept[i]);
+    arrivals_.push_back({(burst_times_[at] - window.begin) << 16U | port, kept[i]});
+  }
+}
+
+// What leaves a port before `until`.
+inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& window) {
+  while (departures_[port] < until) depart(port, departures_[port], window);
+}
+
+// What leaves any port before `until`, at equal times the lower port first, and what happens to pauses meanwhile.
+void LabSwitch::send_in_time_order(Time until, const Window& window) {
+  for (;;) {
+    PortId first = kNoPort;
+    Time now = until;
+    busy_.for_each([&](PortId port) {
+      if (departures_[port] >= now) return;
+      now = departures_[port];
+      first = port;
+    });
+    if (const Time at = next_attention(); at < until && at <= now) {
+      pipeline_.attend(at);
+      wake_ports(at);
+      continue;
+    }
+    if (first == kNoPort) return;
+    depart(first, now, window);
+  }
+}
+
+// Timers before `until`, each after what left before it.
+void LabSwitch::run_timers(Time until, const Window& window) {
+  for (; timer_ < until; timer_ = std::min(next_timer(), next_sample_)) {
+    if (in_time_order_) {
+      send_in_time_order(timer_, window);
+    } else {
+      busy_.for_each([&](PortId port) { bring_up_to_date(port, timer_, window); });
+    }
+    if (timer_ == next_sample_) sample(timer_);
+    apply_events(timer_);
+    if (next_probe() <= timer_) send_probes(timer_, window);
+  }
+}
+
+void LabSwitch::depart(PortId port, Time now, const Window& window) {
+  Packet* packet = nullptr;
+  if (pipeline_.egress(port, &packet, 1, now) == 0) {  // its queues are gated
+    stop(port);
+    return;
+  }
+  const dataplane::EgressScheduler& scheduler = pipeline_.port(port);
+  const Time end = scheduler.wire_free_at();
+  departures_[port] = end;
+  if (!pipeline_.has_work(port, now)) stop(port);
+  wake_ports(now);
+  if (pause_log_ != nullptr) {
+    const PacketMeta& meta = meta_of(packet);
+    if (meta.l3 == L3::kNone) {
+      name_origin(packet);
+    } else if (meta.owner != kNoOwner) {
+      pause_log_->note_wait(port, meta.traffic_class, message_of(meta.owner), meta.arrival, now);
+    }
+  }
+  const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
+  if (lost != DropReason::kNone) {
+    drops_[static_cast<size_t>(lost)]++;
+    note_loss(now);
+    window.packets->put(packet);
+    return;
+  }
+  window.note_sent(end + ports_[port].delay);
+  if (ports_[port].uplink != kNotAnUplink) uplink_bytes_[ports_[port].uplink] += packet->pkt_len;
+}
+
+// The pipeline has dropped a packet that came in there: because a failure left it no way?
+void LabSwitch::note_drop(PortId in, Time now) {
+  const auto& drops = pipeline_.counters().ports[in].drops;
+  const uint64_t unrouted = drops[static_cast<size_t>(DropReason::kNoRoute)].get() +
+                            drops[static_cast<size_t>(DropReason::kNoLiveNextHop)].get();
+  if (unrouted == unrouted_[in]) return;
+  unrouted_[in] = unrouted;
+  note_loss(now);
+}
+
+void LabSwitch::stop(PortId port) {
+  departures_[port] = kNever;
+  busy_.remove(port);
+}
+
+// Ports that a pause has let go, or that have a pause frame to send.
+void LabSwitch::wake_ports(Time now) {
+  pipeline_.take_awakened([this, now](PortId port) {
+    if (pause_log_ != nullptr) note_pauses(port, now);
+    if (pipeline_.has_work(port, now)) schedule_departure(port, now);
+  });
+}
+
+// --- what pauses do
+// -----------------------------------------------------------------------------------------------------
+
+void LabSwitch::note_pauses(PortId port, Time now) {
+  pause_log_->note(port, pipeline_.pauses(port).paused(), heard_[port], now);
+}
+
+// Where the congestion is that a pause frame of ours comes from.
+void LabSwitch::name_origin(Packet* pause_frame) {
+  flowctl::PfcRequest request;
+  if (flowctl::parse_mac_control(frame_of(pause_frame), pause_frame->data_len, request) != flowctl::MacControl::kPfc)
+    return;
+  unsigned tc = 0;
+  while (tc < kTrafficClasses && request.quanta[tc] == 0) ++tc;
+  meta_of(pause_frame).owner = 0;
+  if (tc == kTrafficClasses) return;  // nothing is paused by it
+  PortId longest = 0;
+  for (PortId port = 1; port < ports_.size(); ++port) {
+    if (pipeline_.port(port).queue(tc).bytes() > pipeline_.port(longest).queue(tc).bytes()) longest = port;
+  }
+  const dataplane::EgressQueue& queue = pipeline_.port(longest).queue(tc);
+  if (queue.empty()) return;
+  const PauseOrigin passed_on = pause_log_->origin_since(longest, tc, meta_of(queue.front()).arrival);
+  meta_of(pause_frame).owner = (passed_on.is_known() ? passed_on : PauseOrigin(id_, longest)).mark();
+}
+
+void LabSwitch::close_pauses(Time now) {
+  if (pause_log_ == nullptr) return;
+  for (PortId port = 0; port < ports_.size(); ++port) {
+    const uint8_t paused = pipeline_.pauses(port).paused();
+    pause_log_->note(port, 0, PauseOrigin(), now);
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      if (((paused >> tc) & 1U) == 0) continue;
+      const dataplane::EgressQueue& queue = pipeline_.port(port).queue(tc);
+      for (uint32_t i = 0; i < queue.packets(); ++i) {
+        const PacketMeta& meta = meta_of(queue.peek(i));
+        if (meta.owner != kNoOwner) pause_log_->note_wait(port, tc, message_of(meta.owner), meta.arrival, now);
+      }
+    }
+  }
+}
+
+void LabSwitch::schedule_departure(PortId port, Time now) {
+  if (departures_[port] != kNever) return;
+  departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
+  busy_.add(port);
+}
+
+// --- timers: links that change, tables that take over
+// ------------------------------------------------------------------
+
+Time LabSwitch::next_timer() const {
+  const Time event = next_port_event_ < events_.size() ? events_[next_port_event_].at : kNever;
+  const Time version = next_version_ < versions_.size() ? versions_[next_version_].from : kNever;
+  return std::min({event, version, next_probe()});
+}
+
+// What is lost because its port is down is nobody's path: the link's state says so already.
+void LabSwitch::send_probes(Time now, const Window& window) {
+  telemetry::PathProber& prober = prober_->prober();
+  prober_->attend(now, [&](const telemetry::PathProber::Due& due, const lb::NextHop& hop) {
+    if (!states_.is_up(hop.port)) return;
+    Packet* packet = sink_.make();
+    meta_of(packet).owner = kNoOwner;  // of no message
+    packet->data_len = static_cast<uint16_t>(prober.frame_bytes());
+    packet->pkt_len = packet->data_len;
+    if (!prober.write({frame_of(packet), packet->buf_len}, due, now)) {
+      window.packets->put(packet);
+      return;
+    }
+    pipeline_.send_probe(packet, hop, now);
+  });
+  wake_ports(now);
+}
+
+Time LabSwitch::next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
+
+void LabSwitch::apply_events(Time now) {
+  while (next_port_event_ < events_.size() && events_[next_port_event_].at == now) {
+    const PortEvent& event = events_[next_port_event_++];
+    const bool was_up = states_.is_up(event.port);
+    states_.set(event.port, event.up);
+    pipeline_.port(event.port).set_rate(event.rate);
+    pipeline_.set_link_rate(event.port, event.rate);
+    if (prober_ != nullptr) prober_->prober().set_rate(event.port, event.rate);
+    if (was_up && !event.up) {
+      if (!pipeline_.port(event.port).empty()) note_loss(now);
+      pipeline_.flush(event.port, DropReason::kPortDown, now);
+      stop(event.port);
+      if (pause_log_ != nullptr) note_pauses(event.port, now);
+      wake_ports(now);
+    }
+    if (!was_up && event.up) {
+      pipeline_.restart_link(event.port, now);
+      wake_ports(now);
+    }
+  }
+  while (next_version_ < versions_.size() && versions_[next_version_].from == now) {
+    TableVersion& version = versions_[next_version_++];
+    pipeline_.use_tables(version.tables.get());
+    if (prober_ != nullptr) prober_->use_tables(*version.tables, version.probed, now);
+  }
+}
+
+Time LabSwitch::next_event() const {
+  Time next = std::min({next_timer(), next_arrival_, next_attention()});
+  busy_.for_each([&](PortId port) { next = std::min(next, departures_[port]); });
+  return next;
+}
+
+uint64_t LabSwitch::packets_held() const {
+  uint64_t held = 0;
+  for (PortId port = 0; port < ports_.size(); ++port) {
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) held += pipeline_.port(port).queue(tc).packets();
+  }
+  held += pipeline_.held_packets();
+  return held;
+}
+
+// Closes the intervals that ended by `now`. An interval counts if its uplinks carried a tenth of what they could.
+void LabSwitch::sample(Time now) {
+  while (next_sample_ <= now) {
+    uint64_t sum = 0;
+    uint64_t capacity = 0;
+    for (size_t i = 0; i < uplinks_.size(); ++i) {
+      sum += uplink_bytes_[i];
+      capacity += pipeline_.port(uplinks_[i]).rate().bytes_in(sample_interval_);
+    }
+    if (!uplinks_.empty() && sum * 10 >= capacity) {
+      const auto [least, most] = std::minmax_element(uplink_bytes_.begin(), uplink_bytes_.end());
+      const double mean = static_cast<double>(sum) / static_cast<double>(uplinks_.size());
+      double squares = 0;
+      for (const uint64_t bytes : uplink_bytes_) squares += static_cast<double>(bytes) * static_cast<double>(bytes);
+      const double jain = static_cast<double>(sum) * mean / squares;
+      imbalance_.push_back({id_, next_sample_, static_cast<double>(*most - *least) / mean, jain});
+    }
+    std::fill(uplink_bytes_.begin(), uplink_bytes_.end(), 0);
+    next_sample_ += sample_interval_;
+    // An idle stretch holds no interval that counts.
+    if (sum == 0 && next_sample_ <= now) next_sample_ += (now - next_sample_) / sample_interval_ * sample_interval_;
+  }
+}
+
+}  // namespace heddle::lab

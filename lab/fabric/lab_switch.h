@@ -1,0 +1,154 @@
+// A switch of the lab: the pipeline of dataplane/ under the virtual clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/pipeline.h"
+#include "lab/engine/fabric_settings.h"
+#include "lab/engine/live_node.h"
+#include "lab/engine/pause_log.h"
+#include "lab/engine/run_result.h"
+#include "lab/engine/wire.h"
+#include "lab/fabric/switch_prober.h"
+
+namespace heddle::lab {
+
+class LabSwitch : public LiveNode {
+ public:
+  struct Port {
+    Wire* out = nullptr;
+    Wire* in = nullptr;
+    Duration delay = 0;
+    bool is_uplink = false;
+    uint16_t uplink = 0;        // its position among the uplinks; set by the switch
+    uint8_t traffic_class = 0;  // of the last packet queued: whose queue to fetch
+  };
+  // Something that happens to one of its links; the port's rate from then on.
+  struct PortEvent {
+    Time at = 0;
+    PortIndex port = 0;
+    bool up = true;
+    Rate rate;
+  };
+  // Tables that are in force from a time on.
+  struct TableVersion {
+    Time from = 0;
+    std::unique_ptr<dataplane::ForwardingTables> tables;
+    std::vector<ProbedGroup> probed{};
+  };
+
+  struct Settings {
+    dataplane::Pipeline::Settings pipeline;
+    Duration sample_interval = 0;  // of uplink loads
+    // Whether all ports send in the order of time. Needed where a decision depends on more than the chosen port's
+    // queue; elsewhere the result is the same, and ports are brought up to date one by one, when they matter.
+    bool in_time_order = false;
+    bool log_pauses = false;
+  };
+
+  LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
+            std::vector<PortEvent> events, std::unique_ptr<SwitchProber> prober = nullptr);
+
+  void run(const Window& window) override;
+  void fetch_tables() const override;
+  void fetch_ports(const Window& window) const override;
+  void fetch_packets(const Window& window) const override;
+  Time next_event() const override;
+  uint64_t packets_held() const override;
+  const DropCounts& drops() const override { return drops_; }
+
+  NodeId id() const { return id_; }
+  const dataplane::Pipeline& pipeline() const { return pipeline_; }
+  const std::vector<ImbalanceSample>& imbalance() const { return imbalance_; }
+  // Null where nothing can be paused.
+  const PauseLog* pauses() const { return pause_log_.get(); }
+  // When the run has ended at `now`: pauses that go on, and what still waits for them, are noted up to then.
+  void close_pauses(Time now);
+  // Null where paths are not probed.
+  const SwitchProber* prober() const { return prober_.get(); }
+  // No more probes: between windows, when there is nothing left to measure for.
+  void stop_probing() { probing_ = false; }
+
+ private:
+  // Where the pipeline's dropped packets go and its pause frames come from: the arena of the thread that runs the
+  // window.
+  class Sink : public PacketSink, public PacketSource {
+   public:
+    Packet* make() override {
+      Packet* packet = cache->take();
+      packet->data_off = 0;
+      packet->ol_flags = 0;
+      return packet;
+    }
+    void take(Packet** packets, unsigned count) override {
+      for (unsigned i = 0; i < count; ++i) cache->put(packets[i]);
+      taken += count;
+    }
+    PacketArena::Cache* cache = nullptr;
+    uint64_t taken = 0;
+  };
+
+  struct Arrival {
+    uint64_t order;  // time since the window began, port
+    Packet* packet;
+  };
+
+  void collect(const Window& window);
+  void prefetch_departing(PortId port) const;
+  void forward_in_time_order(const Window& window);
+  void forward_port_by_port(const Window& window);
+  size_t choose_paths(size_t from, const Window& window);
+  void take_in(PortId port, const Window& window, unsigned count);
+  void bring_up_to_date(PortId port, Time until, const Window& window);
+  void send_in_time_order(Time until, const Window& window);
+  void run_timers(Time until, const Window& window);
+  void depart(PortId port, Time now, const Window& window);
+  void apply_events(Time now);
+  void send_probes(Time now, const Window& window);
+  Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
+  void schedule_departure(PortId port, Time now);
+  void wake_ports(Time now);
+  void stop(PortId port);
+  void note_pauses(PortId port, Time now);
+  void name_origin(Packet* pause_frame);
+  void note_drop(PortId in, Time now);
+  Time next_timer() const;
+  Time next_attention() const;
+  void sample(Time now);
+
+  NodeId id_;
+  dataplane::PortStates states_;
+  Sink sink_;
+  dataplane::Pipeline pipeline_;
+  std::unique_ptr<SwitchProber> prober_;
+  bool probing_ = false;
+  std::vector<Port> ports_;
+  std::vector<TableVersion> versions_;
+  std::vector<PortEvent> events_;
+  size_t next_version_ = 1;
+  size_t next_port_event_ = 0;
+
+  bool in_time_order_;
+  PortSet flying_;                 // ports with packets that have been collected and not arrived
+  PortSet busy_;                   // ports with something to send
+  std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
+  Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
+  Time timer_ = kNever;            // the next event, version or sample
+  std::vector<Arrival> arrivals_;  // of the window, in order
+  std::array<Packet*, kBurst> burst_{};
+  std::array<Time, kBurst> burst_times_{};
+
+  Duration sample_interval_;
+  Time next_sample_;
+  std::vector<PortId> uplinks_;
+  std::vector<uint64_t> uplink_bytes_;  // in the interval, by position in uplinks_
+  std::vector<ImbalanceSample> imbalance_;
+  std::unique_ptr<PauseLog> pause_log_;
+  std::vector<PauseOrigin> heard_;  // by port: of the last pause frame
+  std::vector<uint64_t> unrouted_;  // by port: packets that found no way, as last seen
+  DropCounts drops_{};              // on its outgoing links; the pipeline counts its own
+};
+
+}  // namespace heddle::lab

@@ -1,0 +1,42 @@
+// The prober of one lab switch, and what its findings do to the switch's tables.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/tables.h"
+#include "lab/fabric/probe_plan.h"
+#include "telemetry/path_prober.h"
+
+namespace heddle::lab {
+
+class SwitchProber {
+ public:
+  explicit SwitchProber(const telemetry::ProberSettings& settings) : prober_(settings) {}
+
+  // These tables are in force from now on, and belong to nobody else.
+  void use_tables(dataplane::ForwardingTables& tables, const std::vector<ProbedGroup>& probed, Time now);
+
+  // Calls `send(due, hop)` for every probe whose turn has come, and puts changed shares into the tables.
+  template <typename Send>
+  void attend(Time now, const Send& send) {
+    prober_.attend(
+        now,
+        [&](const telemetry::PathProber::Due& due) {
+          send(due, tables_->groups[groups_[due.target]].members[due.member]);
+        },
+        [this](size_t target) { apply(target); });
+  }
+
+  telemetry::PathProber& prober() { return prober_; }
+  const telemetry::PathProber& prober() const { return prober_; }
+
+ private:
+  void apply(size_t target);
+
+  telemetry::PathProber prober_;
+  dataplane::ForwardingTables* tables_ = nullptr;
+  std::vector<uint16_t> groups_;  // by target
+};
+
+}  // namespace heddle::lab

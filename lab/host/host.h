@@ -1,0 +1,244 @@
+// A server's NIC and the RDMA application behind it: posts the messages of the workload, answers those that arrive.
+//
+// One egress port at line rate: congestion notifications first, then acknowledgements, then the queue pairs in turn,
+// one packet each. With congestion control a queue pair waits for its own next time before it joins the turns again.
+// Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes without credit (lanes.cc).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "flowctl/dcqcn.h"
+#include "flowctl/pfc.h"
+#include "lab/engine/fabric_settings.h"
+#include "lab/engine/growing_ring.h"
+#include "lab/engine/live_node.h"
+#include "lab/engine/message_board.h"
+#include "lab/engine/pause_log.h"
+#include "lab/engine/wire.h"
+#include "lab/host/lanes.h"
+#include "lab/host/queue_pair.h"
+#include "lab/host/roce.h"
+#include "net/random.h"
+#include "net/rate.h"
+
+namespace heddle::lab {
+
+struct HostCounters {
+  uint64_t packets_sent = 0;
+  uint64_t data_packets = 0;
+  uint64_t packets_received = 0;
+  uint64_t retransmitted = 0;
+  uint64_t retransmitted_bytes = 0;  // payload
+  uint64_t timeouts = 0;
+  uint64_t naks = 0;
+  uint64_t duplicates = 0;
+  uint64_t payload_received = 0;  // bytes, first copies
+  uint64_t out_of_order_packets = 0;
+  uint64_t out_of_order_degree = 0;
+  uint64_t out_of_order_extent = 0;
+  uint64_t messages_sent = 0;  // of this host, with their last ACK
+  uint64_t ce_packets = 0;     // data packets that arrived marked "congestion experienced"
+  uint64_t cnps_sent = 0;
+  uint64_t cnps_received = 0;
+  uint64_t pfc_frames = 0;       // received; in no other count
+  uint64_t control_ignored = 0;  // other MAC control frames, likewise
+};
+
+class Host : public LiveNode {
+ public:
+  struct RateChange {
+    Time at = 0;
+    Rate rate;
+  };
+  struct Settings {
+    HostId id = 0;
+    NodeId first_switch = 0;
+    Rate rate;
+    int overhead = kEthernetOverhead;
+    Duration link_delay = 0;
+    Duration trigger_delay = 0;
+    uint64_t seed = 1;
+    std::vector<RateChange> rate_changes{};  // of its link, ascending
+    HostSettings nic;
+    bool log_pauses = false;
+    Duration goodput_interval = 0;            // in which received bytes are added up; 0: they are not
+    std::optional<HostLaneSettings> lanes{};  // of an InfiniBand port
+  };
+
+  Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in);
+
+  // Set-up, in the same order at both ends of every connection. Returns the index of the first of its queues.
+  uint32_t add_send_queues(HostId peer, uint32_t first_receive_queue);
+  uint32_t add_receive_queues(HostId peer, uint32_t first_send_queue);
+  // Messages of this host, with the index of their connection's first send queue. `at_start`: nothing to wait for.
+  void add_message(MessageId message, uint32_t first_send_queue);
+
+  void run(const Window& window) override;
+  void fetch_ports(const Window& window) const override {
+    in_.prefetch_for_receiver(window.parity);
+    out_.prefetch_for_sender(window.parity);
+  }
+  void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity); }
+  Time next_event() const override;
+  uint64_t packets_held() const override { return acks_.size() + cnps_.size(); }
+  const DropCounts& drops() const override { return drops_; }
+
+  // Between windows: effects on other hosts' messages, and those of others on ours.
+  std::vector<RemoteTrigger>& outgoing() { return outgoing_; }
+  void deliver(const RemoteTrigger& trigger) { set_timer(trigger.at, Timer::Kind::kTrigger, trigger.message); }
+
+  const HostCounters& counters() const { return counters_; }
+  // How long PFC has held a class back in all, up to `now`, the end of the run.
+  Duration paused_time(unsigned traffic_class, Time now) const { return pause_.paused_time(traffic_class, now); }
+  // Payload of first copies that arrived, by interval (Settings::goodput_interval).
+  const std::vector<uint64_t>& goodput() const { return goodput_; }
+  // When a packet last arrived that had been missing until it was sent again; kNever: none did.
+  Time last_repair() const { return last_repair_; }
+  // Null where nothing can be paused.
+  const PauseLog* pauses() const { return pause_log_.get(); }
+  void close_pauses(Time now);
+  // Null at an Ethernet port.
+  const HostLanes* lanes() const { return lanes_.get(); }
+  // Of the send queue with this index; only with congestion control.
+  const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return paced_[index].point; }
+
+  // Numbers on the wire of the queues with these indices; one number space per host.
+  static constexpr uint32_t send_queue_number(uint32_t index) { return 0x10 + 2 * index; }
+  static constexpr uint32_t receive_queue_number(uint32_t index) { return 0x11 + 2 * index; }
+
+ private:
+  struct Timer {
+    // In the order in which they happen at one time.
+    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace, kCreditPeriod, kLinkUp };
+    Time at;
+    Kind kind;
+    uint32_t id;  // message or send queue
+
+    bool operator>(const Timer& other) const {
+      if (at != other.at) return at > other.at;
+      if (kind != other.kind) return kind > other.kind;
+      return id > other.id;
+    }
+  };
+
+  // What congestion control knows of a send queue.
+  struct Paced {
+    flowctl::ReactionPoint point;
+    Time eligible_at = 0;  // when its next packet may start
+  };
+
+  template <typename Queue>
+  void connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) const;
+  void arrive(Packet* packet, Time now);
+  void receive_data(Packet* packet, Time now);
+  void receive_ack(Packet* packet, Time now);
+  void receive_cnp(const Packet* packet, Time now);
+  void receive_mac_control(const Packet* packet, Time now);
+  void notice_congestion(uint32_t receive_queue, Time now);
+  void note_first_copy(uint32_t payload, bool repeated, Time now);
+  void expire(const Timer& timer, Time now);
+  void depart(const Window& window, Time now);
+  Packet* next_cnp(PacketArena::Cache& packets);
+  Packet* next_ack(const WaitingAck& ack, PacketArena::Cache& packets);
+  bool next_turn(uint32_t& index);
+  void drop_idle_turns(GrowingRing<uint32_t>& turns);
+  Packet* next_data(uint32_t index, PacketArena::Cache& packets, Time now);
+  void send(Packet* packet, Time now, const Window& window);
+  void transmit(Packet* packet, Time now, const Window& window);
+  void requeue(uint32_t index, uint64_t wire_bytes, Time now);
+
+  void release(MessageId message, Time now);
+  void trigger(MessageId message, Time now);
+  void fire(MessageId cause, TriggerOn on, Time now);
+  void set_timer(Time at, Timer::Kind kind, uint32_t id);
+  void restart_timer(uint32_t queue, Time now);
+  void list(uint32_t queue, Time now);
+  void join_turns(uint32_t queue, Time now);
+  void apply_rate_changes(Time now);
+  void note_pauses(uint8_t paused, Time now);
+  uint16_t source_port(SendQueue& queue);
+
+  // --- at an InfiniBand port (lanes.cc)
+  void arrive_by_lane(Packet* packet, Time now);
+  void review_lanes(Time now);
+  void depart_by_lane(const Window& window, Time now);
+  void send_credits(const Window& window, Time now);
+  void keep_period(Time now);
+  void end_period(Time now);
+  void restart_link(Time now);
+
+  // Where what waits for the port queues up: all together, or by the lane that leads to the peer.
+  GrowingRing<uint32_t>& turns_to(HostId peer) {
+    return lanes_ == nullptr ? turns_ : lanes_->turns[lanes_->writer.lane_to(peer)];
+  }
+  GrowingRing<WaitingAck>& acks_to(HostId peer) {
+    return lanes_ == nullptr ? acks_ : lanes_->acks[lanes_->writer.lane_to(peer)];
+  }
+  const net::Bth& bth_in(const Packet* packet) const {
+    return *net::header_at<net::Bth>(frame_of(packet),
+                                     lanes_ == nullptr ? kRoceHeaders - sizeof(net::Bth) : sizeof(net::Lrh));
+  }
+  const net::Aeth& aeth_in(const Packet* packet) const {
+    return *net::header_at<net::Aeth>(frame_of(packet), lanes_ == nullptr ? kRoceHeaders : kInfinibandHeaders);
+  }
+
+  // Classes for which something waits.
+  uint8_t backlog() const {
+    return static_cast<uint8_t>((cnps_.empty() ? 0U : 1U << kCnpClass) | (acks_.empty() ? 0U : 1U << ack_class_) |
+                                (turns_.empty() ? 0U : 1U << kDataClass));
+  }
+  uint64_t wire_bytes_of(const Packet* packet) const {
+    return static_cast<uint64_t>(int64_t{packet->pkt_len} + settings_.overhead);
+  }
+  bool may_send(unsigned traffic_class) const { return !pause_.is_paused(traffic_class); }
+  bool can_send() const { return lanes_ != nullptr ? lanes_->can_send() : (backlog() & ~pause_.paused()) != 0; }
+  // When the port starts its next packet, unless something comes before. A pause may run out first.
+  Time next_departure() const {
+    if (can_send()) return wire_free_at_;
+    return backlog() == 0 || lanes_ != nullptr ? kNever : std::max(wire_free_at_, pause_.next_expiry());
+  }
+
+  // As switches sort them by default (dataplane::IngressPort).
+  static constexpr unsigned kDataClass = 3;
+  static constexpr unsigned kCnpClass = 6;
+
+  Settings settings_;
+  MessageBoard& board_;
+  Wire& out_;
+  Wire& in_;
+  RoceWriter writer_;
+  Random random_;
+  Time wire_free_at_ = 0;
+  uint64_t window_packets_ = 0;
+  size_t next_rate_change_ = 0;
+  unsigned ack_class_;
+  flowctl::PauseState pause_;
+  std::unique_ptr<PauseLog> pause_log_;
+  PauseOrigin heard_;           // of the last pause frame
+  GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
+  GrowingRing<WaitingAck> acks_;
+  GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
+  std::vector<SendQueue> send_queues_;
+  std::vector<ReceiveQueue> receive_queues_;
+  bool controls_congestion_;
+  flowctl::DcqcnSettings dcqcn_;
+  std::vector<Paced> paced_;                              // by send queue; empty without congestion control
+  std::vector<flowctl::NotificationPoint> notification_;  // by receive queue, likewise
+  std::vector<Timer> timers_;                             // a heap, the next at the front
+  struct OwnMessage {
+    MessageId message;
+    uint32_t first_send_queue;
+  };
+  std::vector<OwnMessage> own_;  // ascending by message
+  std::vector<RemoteTrigger> outgoing_;
+  std::vector<uint64_t> goodput_;
+  Time last_repair_ = ~Time{0};
+  HostCounters counters_;
+  DropCounts drops_{};
+  std::unique_ptr<HostLanes> lanes_;
+};
+
+}  // namespace heddle::lab

@@ -1,0 +1,117 @@
+// A host at an InfiniBand port: the same queue pairs, and credits that decide who may send.
+#include "lab/host/host.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+
+// --- receiving
+
+// The host takes every packet at once, so that its buffer is free again when the packet is there.
+void Host::arrive_by_lane(Packet* packet, Time now) {
+  flowctl::LinkCredits& credits = lanes_->port.credits;
+  if (dataplane::is_credit_packet(packet)) {
+    lanes_->credit_packets_received++;
+    flowctl::CreditMessage message;
+    if (flowctl::parse_credit_packet(frame_of(packet), packet->data_len, credits.format(), message) &&
+        credits.knows(message.vl)) {
+      credits.heard(message);
+    }
+    return;
+  }
+  const unsigned vl = net::virtual_lane(lrh_of(packet)) % flowctl::LinkCredits::kMaxLanes;
+  const uint32_t blocks = credits.blocks_of(packet->pkt_len);
+  if (!credits.received(vl, blocks)) ++lanes_->port.violations;
+  credits.released(vl, blocks);
+  keep_period(now);
+  if (!lanes_->writer.is_ours(lrh_of(packet).destination)) {
+    throw_failed("host {} received a packet for LID {}", settings_.id, uint16_t{lrh_of(packet).destination});
+  }
+  counters_.packets_received++;
+  if (static_cast<net::Opcode>(bth_in(packet).opcode) == net::Opcode::kRcAck) {
+    receive_ack(packet, now);
+  } else {
+    receive_data(packet, now);
+  }
+}
+
+// --- sending
+
+// What has credit now, and what waits for it; after everything that happens.
+void Host::review_lanes(Time now) {
+  flowctl::LinkCredits& credits = lanes_->port.credits;
+  lanes_->ack_ready = lanes_->data_ready = 0;
+  for (unsigned vl = 0; vl < credits.lanes(); ++vl) {
+    const auto bit = static_cast<uint8_t>(1U << vl);
+    GrowingRing<uint32_t>& turns = lanes_->turns[vl];
+    drop_idle_turns(turns);
+    const bool acks = !lanes_->acks[vl].empty();
+    const bool data = !turns.empty();
+    if (acks && credits.may_send(vl, credits.blocks_of(kInfinibandAckFrame))) lanes_->ack_ready |= bit;
+    if (data) {
+      const uint32_t payload = send_queues_[turns.front()].next_payload(settings_.nic.mtu);
+      if (credits.may_send(vl, credits.blocks_of(infiniband_data_frame(payload)))) lanes_->data_ready |= bit;
+    }
+    const bool ready = ((lanes_->ack_ready | lanes_->data_ready) & bit) != 0;
+    lanes_->port.set_stalled(vl, (acks || data) && !ready, now);
+  }
+}
+
+void Host::depart_by_lane(const Window& window, Time now) {
+  PacketArena::Cache& packets = *window.packets;
+  flowctl::LinkCredits& credits = lanes_->port.credits;
+  if (credits.due() != 0) {
+    send_credits(window, now);
+    return;
+  }
+  if (lanes_->ack_ready != 0) {
+    const auto vl = static_cast<unsigned>(__builtin_ctz(lanes_->ack_ready));
+    Packet* packet = next_ack(lanes_->acks[vl].pop(), packets);
+    credits.sent(vl, credits.blocks_of(packet->pkt_len));
+    send(packet, now, window);
+  } else if (lanes_->data_ready != 0) {
+    unsigned vl = lanes_->next_lane;
+    while (((lanes_->data_ready >> vl) & 1U) == 0) vl = (vl + 1) % flowctl::LinkCredits::kMaxLanes;
+    lanes_->next_lane = static_cast<uint8_t>((vl + 1) % flowctl::LinkCredits::kMaxLanes);
+    const uint32_t index = lanes_->turns[vl].pop();
+    Packet* packet = next_data(index, packets, now);
+    const uint64_t wire_bytes = wire_bytes_of(packet);
+    credits.sent(vl, credits.blocks_of(packet->pkt_len));
+    send(packet, now, window);
+    requeue(index, wire_bytes, now);
+  }
+  keep_period(now);
+}
+
+void Host::send_credits(const Window& window, Time now) {
+  flowctl::LinkCredits& credits = lanes_->port.credits;
+  const uint32_t bytes = flowctl::credit_packet_bytes(credits.format());
+  Packet* packet = window.packets->take();
+  packet->data_off = 0;
+  packet->ol_flags = 0;
+  packet->data_len = static_cast<uint16_t>(bytes);
+  packet->pkt_len = bytes;
+  flowctl::write_credit_packet(frame_of(packet), credits.format(), credits.take());
+  lanes_->credit_packets_sent++;
+  transmit(packet, now, window);
+}
+
+// --- time
+
+void Host::keep_period(Time now) {
+  if (lanes_->period_kept || !lanes_->port.credits.is_restless()) return;
+  lanes_->period_kept = true;
+  set_timer(flowctl::period_end(now, lanes_->period), Timer::Kind::kCreditPeriod, 0);
+}
+
+void Host::end_period(Time now) {
+  lanes_->period_kept = false;
+  lanes_->port.credits.tick();
+  keep_period(now);
+}
+
+void Host::restart_link(Time now) {
+  lanes_->port.credits.restart();
+  keep_period(now);
+}
+
+}  // namespace heddle::lab

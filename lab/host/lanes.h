@@ -1,0 +1,54 @@
+// What a host with an InfiniBand port has beside other hosts: credits, and queues by virtual lane.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/lanes.h"
+#include "lab/engine/growing_ring.h"
+#include "lab/host/infiniband.h"
+#include "lab/subnet/tables.h"
+#include "net/time.h"
+
+namespace heddle::lab {
+
+// How the host's port is set up. Keeps a reference to the tables.
+struct HostLaneSettings {
+  const SubnetTables* tables = nullptr;
+  flowctl::CreditSettings credits;
+  flowctl::CreditLink link;
+  std::vector<Time> link_ups{};  // when its link comes up again, ascending
+};
+
+// An acknowledgement that waits for the port.
+struct WaitingAck {
+  uint32_t receive_queue;
+  uint32_t psn;
+  uint32_t msn;
+  bool nak;
+};
+
+struct HostLanes {
+  HostLanes(HostId host, const HostLaneSettings& settings)
+      : writer(host, *settings.tables), period(flowctl::credit_period(settings.credits, settings.link.rate)) {
+    port.credits.configure(settings.credits, settings.link);
+  }
+
+  InfinibandWriter writer;
+  dataplane::Lanes::Port port;
+  Duration period;
+  bool period_kept = false;
+  // By lane.
+  std::array<GrowingRing<WaitingAck>, flowctl::LinkCredits::kMaxLanes> acks;
+  std::array<GrowingRing<uint32_t>, flowctl::LinkCredits::kMaxLanes> turns;  // send queues that have a packet
+  uint8_t ack_ready = 0;                                                     // bit = lane whose next ACK has credit
+  uint8_t data_ready = 0;                                                    // bit = lane whose next data packet has
+  uint8_t next_lane = 0;                                                     // lanes send data in turn
+  uint64_t credit_packets_sent = 0;
+  uint64_t credit_packets_received = 0;
+
+  bool can_send() const { return (ack_ready | data_ready | port.credits.due()) != 0; }
+};
+
+}  // namespace heddle::lab

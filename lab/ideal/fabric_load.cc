@@ -1,0 +1,131 @@
+#include "lab/ideal/fabric_load.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "net/error.h"
+
+namespace heddle::lab {
+
+uint64_t wire_bytes(uint64_t bytes, const FabricCapacity& fabric) {
+  const uint64_t packets = (bytes + fabric.payload_per_packet - 1) / fabric.payload_per_packet;
+  return bytes + packets * static_cast<uint64_t>(int64_t{fabric.header_bytes_per_packet} + fabric.overhead);
+}
+
+FabricLoad::FabricLoad(const Workload& workload, const FabricCapacity& fabric)
+    : workload_(workload),
+      fabric_(fabric),
+      hosts_(workload.host_count),
+      leaves_(static_cast<uint32_t>(fabric.leaf_up_bps.size())),
+      pods_(static_cast<uint32_t>(fabric.pod_up_bps.size())) {
+  check();
+  for (int direction = 0; direction < 2; ++direction) {
+    for (const Rate rate : fabric.host_rate) add(static_cast<double>(rate.bits_per_second()));
+  }
+  for (const auto* up_or_down :
+       {&fabric.leaf_up_bps, &fabric.leaf_down_bps, &fabric.pod_up_bps, &fabric.pod_down_bps}) {
+    for (const double bps : *up_or_down) add(bps);
+  }
+  uses_.resize(ps_per_byte_.size());
+}
+
+double FabricLoad::one_way(const Message& m) const {
+  Duration way = fabric_.base_one_way;
+  if (!fabric_.pod_of_host.empty() && same(fabric_.pod_of_host, m) && fabric_.one_way_in_pod != 0) {
+    way = fabric_.one_way_in_pod;
+  }
+  if (!fabric_.leaf_of_host.empty() && same(fabric_.leaf_of_host, m) && fabric_.one_way_in_leaf != 0) {
+    way = fabric_.one_way_in_leaf;
+  }
+  return static_cast<double>(way);
+}
+
+double FabricLoad::time_alone(const Message& m) const {
+  const double slower = std::max(ps_per_byte_[m.src], ps_per_byte_[hosts_ + m.dst]);
+  return static_cast<double>(wire_bytes(m.bytes, fabric_)) * slower + one_way(m);
+}
+
+FabricLoad::Finish FabricLoad::finish(std::vector<MessageId>& set, const std::vector<double>& released) {
+  std::sort(set.begin(), set.end(),
+            [&](MessageId a, MessageId b) { return released[a] != released[b] ? released[a] < released[b] : a < b; });
+  set.erase(std::unique(set.begin(), set.end()), set.end());
+  active_.clear();
+  for (const MessageId id : set) {
+    const Message& m = workload_.messages[id];
+    use(m.src, m, released[id]);
+    use(hosts_ + m.dst, m, released[id]);
+    const uint32_t first_leaf = 2 * hosts_;
+    if (leaves_ != 0 && !same(fabric_.leaf_of_host, m)) {
+      use(first_leaf + fabric_.leaf_of_host[m.src], m, released[id]);
+      use(first_leaf + leaves_ + fabric_.leaf_of_host[m.dst], m, released[id]);
+    }
+    const uint32_t first_pod = first_leaf + 2 * leaves_;
+    if (pods_ != 0 && !same(fabric_.pod_of_host, m)) {
+      use(first_pod + fabric_.pod_of_host[m.src], m, released[id]);
+      use(first_pod + pods_ + fabric_.pod_of_host[m.dst], m, released[id]);
+    }
+  }
+  Finish latest;
+  double busy = 0;
+  double shortest_way = std::numeric_limits<double>::max();
+  for (const uint32_t resource : active_) {
+    Use& used = uses_[resource];
+    used.active = false;
+    const double at = used.busy + used.shortest_way;
+    if (at > latest.at) latest = {at, resource};
+    busy = std::max(busy, used.busy);
+    shortest_way = std::min(shortest_way, used.shortest_way);
+  }
+  if (!active_.empty()) latest.soonest = busy + shortest_way;
+  return latest;
+}
+
+void FabricLoad::use(uint32_t resource, const Message& m, double released) {
+  Use& used = uses_[resource];
+  if (!used.active) {
+    used = {0, one_way(m), true};
+    active_.push_back(resource);
+  }
+  const double time = static_cast<double>(wire_bytes(m.bytes, fabric_)) * ps_per_byte_[resource];
+  used.busy = std::max(used.busy, released) + time;
+  used.shortest_way = std::min(used.shortest_way, one_way(m));
+}
+
+std::string FabricLoad::name(uint32_t resource) const {
+  const struct {
+    const char* what;
+    uint32_t count;
+    const char* direction;
+  } kinds[] = {{"host", hosts_, "sending"},    {"host", hosts_, "receiving"}, {"leaf", leaves_, "upwards"},
+               {"leaf", leaves_, "downwards"}, {"pod", pods_, "upwards"},     {"pod", pods_, "downwards"}};
+  for (const auto& kind : kinds) {
+    if (resource < kind.count) return fmt::format("{} {} {}", kind.what, resource, kind.direction);
+    resource -= kind.count;
+  }
+  return "nothing";
+}
+
+void FabricLoad::add(double bps) {
+  constexpr double kPicosecondBitsPerByte = 8e12;
+  ps_per_byte_.push_back(bps > 0 && std::isfinite(bps) ? kPicosecondBitsPerByte / bps : 0);
+}
+
+void FabricLoad::check() const {
+  if (fabric_.host_rate.size() != hosts_ || fabric_.payload_per_packet == 0) {
+    throw_failed("lower bound: {} host rates for {} hosts, {} bytes a packet", fabric_.host_rate.size(), hosts_,
+                 fabric_.payload_per_packet);
+  }
+  const auto check_groups = [&](const char* what, const std::vector<uint32_t>& group_of_host,
+                                const std::vector<double>& up, const std::vector<double>& down) {
+    const bool hosts_fit = group_of_host.size() == hosts_ || (group_of_host.empty() && up.empty());
+    const bool groups_fit = up.empty() || std::all_of(group_of_host.begin(), group_of_host.end(),
+                                                      [&](uint32_t group) { return group < up.size(); });
+    if (!hosts_fit || !groups_fit || up.size() != down.size()) {
+      throw_failed("lower bound: the {} do not fit {} hosts", what, hosts_);
+    }
+  };
+  check_groups("leaves", fabric_.leaf_of_host, fabric_.leaf_up_bps, fabric_.leaf_down_bps);
+  check_groups("pods", fabric_.pod_of_host, fabric_.pod_up_bps, fabric_.pod_down_bps);
+}
+
+}  // namespace heddle::lab

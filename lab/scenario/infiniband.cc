@@ -1,0 +1,76 @@
+// `fabric.link_layer`, `routing`, `lmc` and `credits` of a scenario.
+#include "config/units.h"
+#include "lab/scenario/parts.h"
+#include "lab/subnet/manager.h"
+#include "lab/subnet/tables.h"
+
+namespace heddle::lab {
+namespace {
+
+using config::integer;
+using config::Map;
+using config::one_of;
+using config::Value;
+
+constexpr uint64_t kMaxCreditBuffer = 1'000'000'000;
+
+const Words<LinkLayer>& link_layer_words() {
+  static const Words<LinkLayer> words{{"ethernet", LinkLayer::kEthernet}, {"infiniband", LinkLayer::kInfiniband}};
+  return words;
+}
+
+std::vector<std::pair<std::string_view, std::string>> routing_words() {
+  std::vector<std::pair<std::string_view, std::string>> words;
+  for (const std::string_view engine : subnet_engines()) words.emplace_back(engine, engine);
+  return words;
+}
+
+// Every packet must fit, whatever the hosts' MTU, or nothing of it would ever be sent.
+void check(const Map& section, const flowctl::CreditSettings& credits) {
+  const uint64_t blocks = credits.buffer / credits.format.block;
+  const uint64_t needed = credits.format.blocks_of(4096 + 64);
+  if (blocks < needed) {
+    section.at("buffer").refuse(config::print_bytes(needed * credits.format.block) +
+                                " and more: a packet of 4096 bytes");
+  }
+  if (credits.format.window() < needed) {
+    section.at("counter_bits").refuse("a window, half the counters' range, of a packet of 4096 bytes and more");
+  }
+}
+
+}  // namespace
+
+void read_infiniband(const Map& section, Scenario& scenario) {
+  InfinibandSettings& settings = scenario.switches.infiniband;
+  scenario.hosts.link_layer = section.optional("link_layer", LinkLayer::kEthernet, one_of(link_layer_words()));
+  settings.routing = section.optional("routing", settings.routing, one_of(routing_words()));
+  settings.tables = section.optional("tables", settings.tables, read_file_name);
+  settings.lmc = section.optional("lmc", settings.lmc, integer<uint8_t>(0, kMaxLmc));
+  const Map map = section.section("credits", {"buffer", "counter_bits", "block", "lanes", "period"});
+  flowctl::CreditSettings& credits = settings.credits;
+  credits.buffer = map.optional("buffer", credits.buffer, config::bytes(1, kMaxCreditBuffer));
+  credits.format.counter_bits = map.optional("counter_bits", credits.format.counter_bits, integer<unsigned>(4, 28));
+  credits.format.block = map.optional("block", credits.format.block, integer<uint32_t>(16, 65'536));
+  credits.lanes = map.optional("lanes", credits.lanes, integer<unsigned>(1, flowctl::LinkCredits::kMaxLanes));
+  const Value period = map.at("period");
+  if (!period.is_missing() && !period.is_word("auto")) {
+    credits.period = config::duration(100 * kNanosecond, kSecond)(period);
+  }
+  check(map, credits);
+}
+
+void put_infiniband(const Scenario& scenario, Json& json) {
+  const InfinibandSettings& settings = scenario.switches.infiniband;
+  const flowctl::CreditSettings& credits = settings.credits;
+  json["link_layer"] = word_for(link_layer_words(), scenario.hosts.link_layer);
+  json["routing"] = settings.routing;
+  if (!settings.tables.empty()) json["tables"] = settings.tables;
+  json["lmc"] = settings.lmc;
+  json["credits"] = {{"buffer", config::print_bytes(credits.buffer)},
+                     {"counter_bits", credits.format.counter_bits},
+                     {"block", credits.format.block},
+                     {"lanes", credits.lanes},
+                     {"period", credits.period == 0 ? "auto" : config::print_duration(credits.period)}};
+}
+
+}  // namespace heddle::lab

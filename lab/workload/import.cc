@@ -1,0 +1,112 @@
+#include "lab/workload/import.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lab/workload/builder.h"
+#include "lab/workload/flow_text.h"
+#include "net/error.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr size_t kHpccColumns = 6;
+constexpr size_t kConweaveColumns = 5;
+constexpr Duration kUsualStart = 2 * kSecond;
+
+struct FlowLine {
+  HostId src;
+  HostId dst;
+  uint64_t bytes;
+  Time start;
+  int line;
+};
+
+using Words = std::vector<std::string_view>;
+
+FlowLine read_flow(const TextReader& reader, const Words& words, size_t columns, uint32_t host_count) {
+  if (words.size() != columns) reader.fail("{} columns; accepted: {}, as in the first flow", words.size(), columns);
+  const uint64_t last_host = (host_count == 0 ? kMaxImportedHosts : host_count) - 1;
+  FlowLine flow{};
+  flow.src = static_cast<HostId>(reader.whole(words[0], "source host", 0, last_host));
+  flow.dst = static_cast<HostId>(reader.whole(words[1], "destination host", 0, last_host));
+  flow.bytes = reader.whole(words[columns - 2], "size", 1, kMaxMessageBytes);
+  flow.start = seconds(reader, words[columns - 1], "start");
+  flow.line = reader.line();
+  if (flow.src == flow.dst) reader.fail("host {} cannot send to itself", flow.src);
+  return flow;
+}
+
+size_t columns_of_first(const TextReader& reader, const Words& words) {
+  if (words.size() != kHpccColumns && words.size() != kConweaveColumns) {
+    reader.fail("{} columns; accepted: 6 (src dst group port bytes start) or 5 (src dst group bytes start)",
+                words.size());
+  }
+  return words.size();
+}
+
+std::vector<FlowLine> read_flows(TextReader& reader, const ImportOptions& options, const std::string& file,
+                                 std::vector<std::string>& warnings) {
+  Words words;
+  if (!next_statement(reader, words)) throw_bad_input("{}: empty; accepted: the number of flows, then flows", file);
+  if (words.size() != 1) reader.fail("{} words; accepted: the number of flows alone", words.size());
+  const uint64_t count = reader.whole(words[0], "number of flows", 1, kMaxMessages);
+  std::vector<FlowLine> flows;
+  size_t columns = 0;
+  while (flows.size() < count) {
+    if (!next_statement(reader, words)) {
+      throw_bad_input("{}: ends after {} flows; its first line says {}", file, flows.size(), count);
+    }
+    if (columns == 0) columns = columns_of_first(reader, words);
+    flows.push_back(read_flow(reader, words, columns, options.host_count));
+  }
+  if (next_statement(reader, words)) {
+    warnings.push_back(
+        fmt::format("{}:{}: lines beyond the {} flows of the first line are ignored", file, reader.line(), count));
+  }
+  return flows;
+}
+
+Duration start_to_subtract(const std::vector<FlowLine>& flows, const std::optional<Duration>& wanted) {
+  if (wanted) return *wanted;
+  const bool all = std::all_of(flows.begin(), flows.end(), [](const FlowLine& f) { return f.start >= kUsualStart; });
+  return all ? kUsualStart : 0;
+}
+
+}  // namespace
+
+WorkloadFormat find_workload_format(std::string_view name) {
+  if (name == "htsim") return WorkloadFormat::kHtsim;
+  if (name == "hpcc" || name == "conweave") return WorkloadFormat::kFlows;
+  throw_bad_input("no workload format \"{}\"; there are htsim, hpcc, conweave", name);
+}
+
+ImportedWorkload import_workload(const std::string& path, WorkloadFormat format, const ImportOptions& options) {
+  const std::string text = read_text_file(path);
+  return format == WorkloadFormat::kHtsim ? import_htsim_matrix(text, path, options)
+                                          : import_flow_file(text, path, options);
+}
+
+ImportedWorkload import_flow_file(std::string_view text, const std::string& file, const ImportOptions& options) {
+  ImportedWorkload imported;
+  TextReader reader(text, file);
+  const std::vector<FlowLine> flows = read_flows(reader, options, file, imported.warnings);
+  const Duration subtract = start_to_subtract(flows, options.subtract_start);
+  uint32_t hosts = options.host_count;
+  if (hosts == 0) {
+    for (const FlowLine& flow : flows) hosts = std::max({hosts, flow.src + 1, flow.dst + 1});
+  }
+  WorkloadBuilder builder(hosts);
+  builder.add_job(job_name(file), false);
+  for (const FlowLine& flow : flows) {
+    if (flow.start < subtract) {
+      throw_bad_input("{}:{}: starts at {} s, before the {} s to be taken off", file, flow.line, to_seconds(flow.start),
+                      to_seconds(subtract));
+    }
+    builder.add_message(flow.src, flow.dst, flow.bytes, flow.start - subtract);
+  }
+  imported.workload = builder.finish();
+  return imported;
+}
+
+}  // namespace heddle::lab
