@@ -5,11 +5,13 @@
 // pauses there are credits.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include "flowctl/link_credits.h"
+#include "flowctl/vl_arbiter.h"
 #include "net/infiniband.h"
 #include "net/packet.h"
 
@@ -23,6 +25,10 @@ struct LaneSettings {
   flowctl::CreditSettings credits;
   std::vector<flowctl::CreditLink> links;  // by port
   std::vector<LaneMap> lane_maps;          // by input port × ports + output port; empty: everything is on VL 0
+  std::vector<flowctl::VlArbiterSettings> arbitration;  // by output port; empty: lanes take turns
+  // By port: P_Keys of the host behind it, whose packets must have one of them and who gets no others (IBTA 10.9.4).
+  // Empty: not looked at.
+  std::vector<std::vector<uint16_t>> partitions;
 };
 
 // Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
@@ -35,6 +41,11 @@ class Lanes {
         maps_(settings.lane_maps),
         ports_(settings.links.size()) {
     for (size_t i = 0; i < ports_.size(); ++i) ports_[i].credits.configure(settings.credits, settings.links[i]);
+    for (size_t i = 0; i < settings.arbitration.size(); ++i) {
+      ports_[i].arbitrated = settings.arbitration[i].is_on();
+      ports_[i].arbiter = flowctl::VlArbiter(settings.arbitration[i]);
+    }
+    for (size_t i = 0; i < settings.partitions.size(); ++i) ports_[i].partitions = settings.partitions[i];
   }
 
   struct Port {
@@ -43,6 +54,18 @@ class Lanes {
     std::array<Time, kTrafficClasses> since{};
     std::array<Duration, kTrafficClasses> ended{};  // stalls that are over, summed
     uint64_t violations = 0;                        // packets that came without credit, or found no room
+    bool arbitrated = false;
+    flowctl::VlArbiter arbiter;
+    std::vector<uint16_t> partitions;
+
+    // Whether the host behind the port may send with that key, and receive it.
+    bool may_send(uint16_t key) const {
+      return partitions.empty() || std::find(partitions.begin(), partitions.end(), key) != partitions.end();
+    }
+    bool may_receive(uint16_t key) const {
+      return partitions.empty() || std::any_of(partitions.begin(), partitions.end(),
+                                               [key](uint16_t ours) { return net::may_talk(ours, key); });
+    }
 
     void set_stalled(unsigned vl, bool now_stalled, Time now) {
       const bool was = ((stalled >> vl) & 1U) != 0;

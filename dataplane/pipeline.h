@@ -288,6 +288,7 @@ class Pipeline {
   void release_lane(const Packet* packet);
   void gate(PortId out, unsigned vl, Time now);
   void receive_credits(Packet* packet, Time now);
+  bool schedule_lane(PortId out, Packet** packet, Time now);
   bool send_credits(PortId out, Packet** packets, Time now);
   void keep_period(Time now);
   void attend_lanes(Time now);

@@ -91,6 +91,9 @@ DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
   const unsigned sl = net::service_level(*net::header_at<net::Lrh>(frame_of(packet), 0));
   const uint8_t vl = lanes_->lane(meta.in_port, out, sl);
   if (!lanes_->port(out).credits.knows(vl)) return DropReason::kNoLane;
+  const uint16_t key = net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh))->pkey;
+  if (!lanes_->port(meta.in_port).may_send(key) || !lanes_->port(out).may_receive(key)) [[unlikely]]
+    return DropReason::kPartition;
   meta.out_port = out;
   meta.traffic_class = vl;
   counters_.paths[next.counter].add(packet->pkt_len);
@@ -145,12 +148,11 @@ void Pipeline::receive_credits(Packet* packet, Time now) {
 
 // Flow-control packets before all data, then what has credit (IBTA 7.9.4.1).
 unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Time now) {
-  EgressScheduler& port = egress_[out];
   Lanes::Port& lanes = lanes_->port(out);
   unsigned n = 0;
   for (; n < room; ++n) {
     if (lanes.credits.due() != 0 && send_credits(out, packets + n, now)) continue;
-    if (port.schedule(packets + n, 1, now) == 0) break;
+    if (!schedule_lane(out, packets + n, now)) break;
     Packet* packet = packets[n];
     const PacketMeta& meta = meta_of(packet);
     lanes.credits.sent(meta.traffic_class, lanes.credits.blocks_of(packet->pkt_len));
@@ -162,6 +164,22 @@ unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Tim
   }
   if (n != 0) keep_period(now);
   return n;
+}
+
+// One packet: of the lane that arbitration picks; of lanes in turn where it names none.
+bool Pipeline::schedule_lane(PortId out, Packet** packet, Time now) {
+  EgressScheduler& port = egress_[out];
+  Lanes::Port& lanes = lanes_->port(out);
+  const unsigned vl = lanes.arbitrated && port.may_send_at(now)
+                          ? lanes.arbiter.pick(static_cast<uint16_t>(port.backlog() & ~port.paused()))
+                          : flowctl::VlArbiter::kNone;
+  if (vl == flowctl::VlArbiter::kNone) return port.schedule(packet, 1, now) != 0;
+  const uint8_t paused = port.paused();
+  port.set_paused(static_cast<uint8_t>(~(1U << vl)));
+  const bool sent = port.schedule(packet, 1, now) != 0;
+  port.set_paused(paused);
+  if (sent) lanes.arbiter.sent((*packet)->pkt_len);
+  return sent;
 }
 
 bool Pipeline::send_credits(PortId out, Packet** packets, Time now) {

@@ -31,6 +31,7 @@ enum class DropReason : uint8_t {
   kNoRoute,
   kNoLiveNextHop,
   kNoLane,
+  kPartition,
   // egress
   kFrameTooLong,
   kQueueFull,
@@ -84,6 +85,7 @@ inline constexpr std::array<DropText, kDropReasons> kDropTexts{{
     {"no_route", "no prefix matches"},
     {"no_live_next_hop", "every member of the next-hop group is down"},
     {"no_lane", "the service level has no virtual lane between these ports (SL to VL table, IBTA 7.6.6)"},
+    {"partition", "its P_Key is none of those that the host there may send or receive with (IBTA 10.9)"},
     {"frame_too_long", "frame exceeds what the egress port can send"},
     {"queue_full", "egress queue at its byte or packet limit"},
     {"buffer_full", "shared buffer: the packet's priority group or egress queue had used up its share"},

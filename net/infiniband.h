@@ -31,6 +31,12 @@ constexpr uint8_t virtual_lane(const Lrh& lrh) { return lrh.vl_version >> 4U; }
 constexpr uint8_t service_level(const Lrh& lrh) { return lrh.sl_next >> 4U; }
 inline constexpr uint16_t kPacketLengthMask = 0x07ff;
 
+// P_Keys, IBTA 10.9: the highest bit tells full members from limited ones.
+inline constexpr uint16_t kFullMember = 0x8000;
+inline constexpr uint16_t kDefaultPartition = 0xffff;
+// Whether a packet with one key is for a port with the other: the same partition, and one of them a full member.
+constexpr bool may_talk(uint16_t a, uint16_t b) { return ((a ^ b) & 0x7fff) == 0 && ((a | b) & kFullMember) != 0; }
+
 inline constexpr size_t kVcrcBytes = 2;
 // What a packet occupies on the wire beside its own bytes: start and end delimiter, a symbol each (IBTA volume 2, 5.3).
 inline constexpr int kInfinibandOverhead = 2;

@@ -34,12 +34,21 @@ inline constexpr double kProbesOnALink = 4;
 
 enum class LinkLayer : uint8_t { kEthernet, kInfiniband };
 
+// A partition of an InfiniBand subnet (IBTA 10.9).
+struct Partition {
+  std::string name;
+  uint16_t key = 0;  // 1–0x7ffe
+  std::vector<HostId> full;
+  std::vector<HostId> limited;  // talk to full members only
+};
+
 // InfiniBand links: credits, and where the forwarding tables come from.
 struct InfinibandSettings {
   flowctl::CreditSettings credits;
   std::string routing = "shortest-path";  // who computes the tables: one of subnet_engines() (lab/subnet/manager.h)
   std::string tables;                     // a directory of dumps to take instead; "" = none
   uint8_t lmc = 0;                        // 0–7: a host has 2^lmc addresses, each with a path of its own
+  std::vector<Partition> partitions;      // none: everybody talks to everybody
 
   bool is_plain_shortest_path() const { return routing == "shortest-path" && tables.empty(); }
 };

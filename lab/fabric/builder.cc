@@ -194,8 +194,12 @@ void Builder::make_captures() {
 void Builder::make_first_subnet() {
   if (!is_infiniband()) return;
   // Hosts have their addresses and service levels from the tables at the start.
-  fabric_->subnets.push_back(std::make_unique<const SubnetTables>(
-      subnet_of(topology_, settings_.switches.infiniband, LinkStates(topology_).up())));
+  const InfinibandSettings& settings = settings_.switches.infiniband;
+  fabric_->subnets.push_back(
+      std::make_unique<const SubnetTables>(subnet_of(topology_, settings, LinkStates(topology_).up())));
+  if (!settings.partitions.empty()) {
+    fabric_->partitions = std::make_unique<const PartitionTables>(settings.partitions, topology_.host_count);
+  }
 }
 
 HostLaneSettings Builder::host_lanes(HostId id) const {
@@ -205,6 +209,8 @@ HostLaneSettings Builder::host_lanes(HostId id) const {
   lanes.tables = &tables;
   lanes.credits = credits_for(settings_.switches.infiniband, tables);
   lanes.link = credit_link(topology_.links[link], settings_.hosts.mtu);
+  lanes.partitions = fabric_->partitions.get();
+  if (!tables.host_vl_arbitration.empty()) lanes.arbitration = arbiter_settings(tables.host_vl_arbitration[id]);
   bool up = true;
   for (const LinkEvent& event : settings_.events) {
     if (event.link != link) continue;
@@ -452,6 +458,7 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
       port.resequence = false;
     }
     settings.lanes = lanes_of(topology_, node - topology_.host_count, settings_, *fabric_->subnets.front());
+    if (fabric_->partitions != nullptr) settings.lanes->partitions = keys_at(topology_, node, *fabric_->partitions);
     return settings;
   }
   add_flow_control(settings_.switches.flow_control, described, topology_.nodes[node].name, settings);

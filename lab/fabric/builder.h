@@ -10,6 +10,7 @@
 #include "lab/engine/wire.h"
 #include "lab/fabric/lab_switch.h"
 #include "lab/host/host.h"
+#include "lab/host/partitions.h"
 #include "lab/subnet/tables.h"
 #include "lab/topology/topology.h"
 
@@ -50,6 +51,7 @@ struct Fabric {
   std::vector<std::unique_ptr<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
   std::vector<std::unique_ptr<Capture>> captures;
   std::vector<std::unique_ptr<const SubnetTables>> subnets;  // of InfiniBand links: the first, and after every sweep
+  std::unique_ptr<const PartitionTables> partitions;         // null: there are none
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
   Duration window = 0;

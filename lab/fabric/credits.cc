@@ -27,12 +27,37 @@ flowctl::CreditSettings credits_for(const InfinibandSettings& settings, const Su
   return credits;
 }
 
+std::vector<std::vector<uint16_t>> keys_at(const Topology& topology, NodeId node, const PartitionTables& partitions) {
+  std::vector<std::vector<uint16_t>> keys(topology.ports[node].size());
+  for (PortIndex port = 0; port < keys.size(); ++port) {
+    const NodeId peer = topology.neighbor(node, port);
+    if (topology.is_host(peer)) keys[port] = partitions.keys_of(peer);
+  }
+  return keys;
+}
+
+flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables) {
+  flowctl::VlArbiterSettings settings;
+  settings.high_limit = tables.high_limit;
+  settings.high.reserve(tables.high.size());
+  settings.low.reserve(tables.low.size());
+  for (const VlArbitrationEntry& entry : tables.high) settings.high.push_back({entry.vl, entry.weight});
+  for (const VlArbitrationEntry& entry : tables.low) settings.low.push_back({entry.vl, entry.weight});
+  return settings;
+}
+
 dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
                                  const SubnetTables& tables) {
   dataplane::LaneSettings lanes;
   lanes.credits = credits_for(settings.switches.infiniband, tables);
   const std::vector<LinkId>& ports = topology.ports[topology.host_count + s];
   for (const LinkId id : ports) lanes.links.push_back(credit_link(topology.links[id], settings.hosts.mtu));
+  // Entry 0 is port 0's.
+  const std::vector<VlArbitration>& arbitration = tables.switches[s].vl_arbitration;
+  lanes.arbitration.reserve(arbitration.size());
+  for (size_t port = 1; port < arbitration.size(); ++port) {
+    lanes.arbitration.push_back(arbiter_settings(arbitration[port]));
+  }
   if (tables.switches[s].sl_to_vl.empty()) return lanes;
   for (size_t in = 0; in < ports.size(); ++in) {
     for (size_t out = 0; out < ports.size(); ++out) {

@@ -7,6 +7,7 @@
 #include "dataplane/pipeline.h"
 #include "lab/engine/run_result.h"
 #include "lab/fabric/builder.h"
+#include "lab/host/partitions.h"
 #include "lab/subnet/tables.h"
 #include "lab/topology/routing.h"
 
@@ -21,6 +22,11 @@ flowctl::CreditLink credit_link(const Link& link, uint32_t mtu);
 // What credits need to know, beside what the tables say: how many lanes there are. Throws bad input for more than a
 // port has.
 flowctl::CreditSettings credits_for(const InfinibandSettings& settings, const SubnetTables& tables);
+
+// The keys of the hosts at a switch's ports; none at ports to other switches.
+std::vector<std::vector<uint16_t>> keys_at(const Topology& topology, NodeId node, const PartitionTables& partitions);
+
+flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables);
 
 // The lanes of switch `s`.
 dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,

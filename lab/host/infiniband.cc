@@ -6,10 +6,6 @@ namespace heddle::lab {
 
 using net::header_at;
 
-namespace {
-constexpr uint16_t kDefaultPartition = 0xffff;  // full membership in the partition of all (IBTA 10.9.1.2)
-}  // namespace
-
 void InfinibandWriter::write_data(Packet* packet, const RoceFields& fields, uint32_t payload) const {
   write_headers(packet, fields, infiniband_data_frame(payload), kInfinibandHeaders);
   header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh))->flags =
@@ -39,7 +35,7 @@ void InfinibandWriter::write_headers(Packet* packet, const RoceFields& fields, u
   auto* bth = header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh));
   *bth = {};
   bth->opcode = static_cast<uint8_t>(fields.opcode);
-  bth->pkey = kDefaultPartition;
+  bth->pkey = partitions_ == nullptr ? net::kDefaultPartition : partitions_->key_between(host_, fields.destination);
   bth->dest_qp = fields.dest_qp;
   bth->ack_request = fields.ack_request ? net::kBthAckRequest : 0;
   bth->psn = fields.psn & 0xffffffU;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lab/engine/fabric_settings.h"
+#include "lab/host/partitions.h"
 #include "lab/host/roce.h"
 #include "lab/subnet/tables.h"
 #include "net/infiniband.h"
@@ -31,10 +32,11 @@ constexpr uint32_t infiniband_data_frame(uint32_t payload) {
 
 inline const net::Lrh& lrh_of(const Packet* packet) { return *net::header_at<net::Lrh>(frame_of(packet), 0); }
 
-// Writes one host's packets. Keeps a reference to the tables of its subnet.
+// Writes one host's packets. Keeps references to the tables of its subnet.
 class InfinibandWriter {
  public:
-  InfinibandWriter(HostId host, const SubnetTables& tables) : host_(host), tables_(tables) {}
+  InfinibandWriter(HostId host, const SubnetTables& tables, const PartitionTables* partitions = nullptr)
+      : host_(host), tables_(tables), partitions_(partitions) {}
 
   // A host's LIDs differ in their lowest LMC bits, which follow from `fields.source_port` (it differs by queue pair, or
   // by packet): several paths.
@@ -51,6 +53,7 @@ class InfinibandWriter {
 
   HostId host_;
   const SubnetTables& tables_;
+  const PartitionTables* partitions_;
 };
 
 }  // namespace heddle::lab

@@ -23,6 +23,10 @@ void Host::arrive_by_lane(Packet* packet, Time now) {
   if (!credits.received(vl, blocks)) ++lanes_->port.violations;
   credits.released(vl, blocks);
   keep_period(now);
+  if (!lanes_->port.may_receive(bth_in(packet).pkey)) {
+    drops_[static_cast<size_t>(DropReason::kPartition)]++;
+    return;
+  }
   if (!lanes_->writer.is_ours(lrh_of(packet).destination)) {
     throw_failed("host {} received a packet for LID {}", settings_.id, uint16_t{lrh_of(packet).destination});
   }
@@ -69,13 +73,12 @@ void Host::depart_by_lane(const Window& window, Time now) {
     credits.sent(vl, credits.blocks_of(packet->pkt_len));
     send(packet, now, window);
   } else if (lanes_->data_ready != 0) {
-    unsigned vl = lanes_->next_lane;
-    while (((lanes_->data_ready >> vl) & 1U) == 0) vl = (vl + 1) % flowctl::LinkCredits::kMaxLanes;
-    lanes_->next_lane = static_cast<uint8_t>((vl + 1) % flowctl::LinkCredits::kMaxLanes);
+    const unsigned vl = lanes_->pick_data_lane();
     const uint32_t index = lanes_->turns[vl].pop();
     Packet* packet = next_data(index, packets, now);
     const uint64_t wire_bytes = wire_bytes_of(packet);
     credits.sent(vl, credits.blocks_of(packet->pkt_len));
+    if (lanes_->port.arbitrated) lanes_->port.arbiter.sent(packet->pkt_len);
     send(packet, now, window);
     requeue(index, wire_bytes, now);
   }

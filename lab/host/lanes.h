@@ -8,6 +8,7 @@
 #include "dataplane/lanes.h"
 #include "lab/engine/growing_ring.h"
 #include "lab/host/infiniband.h"
+#include "lab/host/partitions.h"
 #include "lab/subnet/tables.h"
 #include "net/time.h"
 
@@ -18,7 +19,9 @@ struct HostLaneSettings {
   const SubnetTables* tables = nullptr;
   flowctl::CreditSettings credits;
   flowctl::CreditLink link;
-  std::vector<Time> link_ups{};  // when its link comes up again, ascending
+  std::vector<Time> link_ups{};                 // when its link comes up again, ascending
+  const PartitionTables* partitions = nullptr;  // null: there are none
+  flowctl::VlArbiterSettings arbitration{};     // without weights: lanes take turns
 };
 
 // An acknowledgement that waits for the port.
@@ -31,8 +34,12 @@ struct WaitingAck {
 
 struct HostLanes {
   HostLanes(HostId host, const HostLaneSettings& settings)
-      : writer(host, *settings.tables), period(flowctl::credit_period(settings.credits, settings.link.rate)) {
+      : writer(host, *settings.tables, settings.partitions),
+        period(flowctl::credit_period(settings.credits, settings.link.rate)) {
     port.credits.configure(settings.credits, settings.link);
+    port.arbitrated = settings.arbitration.is_on();
+    port.arbiter = flowctl::VlArbiter(settings.arbitration);
+    if (settings.partitions != nullptr) port.partitions = settings.partitions->keys_of(host);
   }
 
   InfinibandWriter writer;
@@ -48,6 +55,16 @@ struct HostLanes {
   uint64_t credit_packets_sent = 0;
   uint64_t credit_packets_received = 0;
 
+  // Some lane is ready. Lanes that arbitration does not name come last.
+  unsigned pick_data_lane() {
+    if (port.arbitrated) {
+      if (const unsigned vl = port.arbiter.pick(data_ready); vl != flowctl::VlArbiter::kNone) return vl;
+    }
+    unsigned vl = next_lane;
+    while (((data_ready >> vl) & 1U) == 0) vl = (vl + 1) % flowctl::LinkCredits::kMaxLanes;
+    next_lane = static_cast<uint8_t>((vl + 1) % flowctl::LinkCredits::kMaxLanes);
+    return vl;
+  }
   bool can_send() const { return (ack_ready | data_ready | port.credits.due()) != 0; }
 };
 

@@ -1,4 +1,8 @@
-// `fabric.link_layer`, `routing`, `lmc` and `credits` of a scenario.
+// `fabric.link_layer`, `routing`, `tables`, `lmc`, `partitions` and `credits` of a scenario.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "config/units.h"
 #include "lab/scenario/parts.h"
 #include "lab/subnet/manager.h"
@@ -13,6 +17,7 @@ using config::one_of;
 using config::Value;
 
 constexpr uint64_t kMaxCreditBuffer = 1'000'000'000;
+constexpr size_t kMaxPartitions = 1024;
 
 const Words<LinkLayer>& link_layer_words() {
   static const Words<LinkLayer> words{{"ethernet", LinkLayer::kEthernet}, {"infiniband", LinkLayer::kInfiniband}};
@@ -38,6 +43,27 @@ void check(const Map& section, const flowctl::CreditSettings& credits) {
   }
 }
 
+std::vector<HostId> read_hosts_of(const Value& value) {
+  return value.is_missing() ? std::vector<HostId>() : read_host_list(value);
+}
+
+std::vector<Partition> read_partitions(const config::List& items) {
+  std::vector<Partition> partitions;
+  for (const Value& item : items) {
+    const Map map = item.map({"name", "key", "hosts", "limited"});
+    Partition& partition = partitions.emplace_back();
+    partition.key = map.optional("key", static_cast<uint16_t>(partitions.size()), integer<uint16_t>(1, 0x7fff - 1));
+    const auto same = [&partition](const Partition& other) { return other.key == partition.key; };
+    if (std::any_of(partitions.begin(), partitions.end() - 1, same)) {
+      map.at("key").refuse("a key that no partition before it has");
+    }
+    partition.name = map.optional("name", fmt::format("partition{}", partitions.size()), config::name_text(64));
+    partition.full = read_hosts_of(map.at("hosts"));
+    partition.limited = read_hosts_of(map.at("limited"));
+  }
+  return partitions;
+}
+
 }  // namespace
 
 void read_infiniband(const Map& section, Scenario& scenario) {
@@ -46,6 +72,7 @@ void read_infiniband(const Map& section, Scenario& scenario) {
   settings.routing = section.optional("routing", settings.routing, one_of(routing_words()));
   settings.tables = section.optional("tables", settings.tables, read_file_name);
   settings.lmc = section.optional("lmc", settings.lmc, integer<uint8_t>(0, kMaxLmc));
+  settings.partitions = read_partitions(section.list("partitions", 0, kMaxPartitions));
   const Map map = section.section("credits", {"buffer", "counter_bits", "block", "lanes", "period"});
   flowctl::CreditSettings& credits = settings.credits;
   credits.buffer = map.optional("buffer", credits.buffer, config::bytes(1, kMaxCreditBuffer));
@@ -66,6 +93,12 @@ void put_infiniband(const Scenario& scenario, Json& json) {
   json["routing"] = settings.routing;
   if (!settings.tables.empty()) json["tables"] = settings.tables;
   json["lmc"] = settings.lmc;
+  json["partitions"] = Json::array();
+  for (const Partition& partition : settings.partitions) {
+    Json& item = json["partitions"].emplace_back(Json{{"name", partition.name}, {"key", partition.key}});
+    if (!partition.full.empty()) item["hosts"] = host_list_json(partition.full);
+    if (!partition.limited.empty()) item["limited"] = host_list_json(partition.limited);
+  }
   json["credits"] = {{"buffer", config::print_bytes(credits.buffer)},
                      {"counter_bits", credits.format.counter_bits},
                      {"block", credits.format.block},

@@ -53,6 +53,10 @@ void put_flow_control(const FlowControlSettings& settings, Json& json);
 void read_infiniband(const config::Map& section, Scenario& scenario);
 void put_infiniband(const Scenario& scenario, Json& json);
 
+// A list of hosts, `[0-3, 9]`, each once (workload.cc).
+std::vector<HostId> read_host_list(const config::Value& value);
+Json host_list_json(const std::vector<HostId>& hosts);
+
 // A workload: one job, a list of jobs, or a file (workload.cc, pattern.cc).
 WorkloadSpec read_workload(const config::Value& value);
 Json workload_json(const WorkloadSpec& spec);

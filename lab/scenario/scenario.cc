@@ -94,9 +94,10 @@ Scenario read(const Document& document) {
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
   read_fabric(
-      root.section("fabric", {"link_layer", "routing", "tables", "lmc", "credits", "scheduler", "control_scheduler",
-                              "ars", "path_delay", "resequencer", "buffer", "port_buffer", "queue_limit", "lossless",
-                              "pfc", "watchdog", "ecn", "convergence", "sample_interval"}),
+      root.section("fabric", {"link_layer",  "routing",           "tables",   "lmc",        "partitions",  "credits",
+                              "scheduler",   "control_scheduler", "ars",      "path_delay", "resequencer", "buffer",
+                              "port_buffer", "queue_limit",       "lossless", "pfc",        "watchdog",    "ecn",
+                              "convergence", "sample_interval"}),
       scenario);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));

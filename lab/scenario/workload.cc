@@ -153,4 +153,13 @@ Json job_json(const JobSpec& job) {
 }
 
 }  // namespace
+
+std::vector<HostId> read_host_list(const Value& value) {
+  const std::optional<std::vector<HostId>> hosts = read_hosts_of(value);
+  if (!hosts) value.refuse("host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
+  return *hosts;
+}
+
+Json host_list_json(const std::vector<HostId>& hosts) { return hosts_json(hosts); }
+
 }  // namespace heddle::lab

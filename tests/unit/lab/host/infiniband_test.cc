@@ -11,8 +11,11 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "dataplane/lanes.h"
 #include "lab/fabric/credits.h"
+#include "lab/subnet/dumps.h"
 #include "lab/topology/builders.h"
 #include "net/error.h"
 #include "tests/support/fabric_runs.h"
@@ -254,6 +257,120 @@ TEST(InfinibandFabric, RefusesWhatItsLinksDoNotHave) {
   settings = infiniband("adaptive");
   settings.switches.infiniband.routing = "up-down";
   EXPECT_THROW(run_fabric(t, workload, settings), Error);
+}
+
+// --- lanes
+
+// As `fabric.tables` takes them.
+std::string directory_of(const Topology& topology, const SubnetTables& tables) {
+  std::string directory = testing::TempDir() + "heddle-lanes-" + std::to_string(getpid());
+  write_subnet_directory(topology, std::vector<bool>(topology.links.size(), true), tables, {}, directory);
+  return directory;
+}
+
+// Host 0 sends to hosts 1 and 2 of its switch at once, on lanes that its tables give different weights.
+struct LaneRow {
+  const char* description;
+  VlArbitration arbitration;
+  double share_of_first;
+};
+
+TEST(InfinibandLanes, ShareALinkByTheirWeights) {
+  const LaneRow rows[] = {
+      {"without tables lanes take turns", {}, 0.5},
+      {"three to one", {.high = {}, .low = {{0, 193}, {1, 64}}}, 0.75},
+      {"the high table first, but for a packet in five", {.high = {{0, 65}}, .low = {{1, 65}}, .high_limit = 4}, 0.8}};
+  const Topology t = build_single_switch({.hosts = 4, .link = ib_link()});
+  for (const LaneRow& row : rows) {
+    SubnetTables tables = shortest_path_tables(t, std::vector<bool>(4, true));
+    tables.path_sl.assign(16, 0);
+    tables.path_sl[0 * 4 + 2] = 1;  // to host 2, and its ACKs back
+    tables.path_sl[2 * 4 + 0] = 1;
+    SlToVl map{};
+    map[1] = 1;
+    tables.host_sl_to_vl.assign(4, map);
+    tables.switches[0].sl_to_vl.assign(25, map);
+    tables.host_vl_arbitration.assign(4, row.arbitration);
+    tables.switches[0].vl_arbitration.assign(5, row.arbitration);
+    FabricSettings settings = infiniband();
+    settings.switches.infiniband.tables = directory_of(t, tables);
+    const RunResult result = run_fabric(
+        t, workload_of(4, {Flow{.src = 0, .dst = 1, .bytes = 8'192'000}, Flow{.src = 0, .dst = 2, .bytes = 8'192'000}}),
+        settings);
+    ASSERT_TRUE(all_done(result)) << row.description;
+    ASSERT_EQ(result.lanes.size(), 2U);
+    // The first is done when its 2000 packets are; until then it had its share of the link.
+    const auto alone = static_cast<double>(2000 * Rate::gbps(100).time_for(infiniband_data_frame(4096) + 2));
+    EXPECT_NEAR(alone / static_cast<double>(result.messages[0].received), row.share_of_first, 0.01) << row.description;
+  }
+}
+
+// The same between switches: two lanes that meet at one output.
+TEST(InfinibandLanes, ShareASwitchsOutputByTheirWeights) {
+  const Topology t = build_single_switch({.hosts = 4, .link = ib_link()});
+  SubnetTables tables = shortest_path_tables(t, std::vector<bool>(4, true));
+  tables.path_sl.assign(16, 0);
+  tables.path_sl[1 * 4 + 3] = 1;
+  SlToVl map{};
+  map[1] = 1;
+  tables.host_sl_to_vl.assign(4, map);
+  tables.switches[0].sl_to_vl.assign(25, map);
+  tables.switches[0].vl_arbitration.assign(5, {.high = {}, .low = {{0, 193}, {1, 64}}});
+  FabricSettings settings = infiniband();
+  settings.switches.infiniband.tables = directory_of(t, tables);
+  const RunResult result = run_fabric(
+      t, workload_of(4, {Flow{.src = 0, .dst = 3, .bytes = 8'192'000}, Flow{.src = 1, .dst = 3, .bytes = 8'192'000}}),
+      settings);
+  ASSERT_TRUE(all_done(result));
+  const auto alone = static_cast<double>(2000 * Rate::gbps(100).time_for(infiniband_data_frame(4096) + 2));
+  EXPECT_NEAR(alone / static_cast<double>(result.messages[0].received), 0.75, 0.01);
+  EXPECT_GT(result.lanes[1].stalled, result.lanes[0].stalled) << "host 1 waits longer for its lane's credit";
+}
+
+TEST(InfinibandLanes, DropWhatTheirMapDiscards) {
+  const Topology t = build_single_switch({.hosts = 4, .link = ib_link()});
+  SubnetTables tables = shortest_path_tables(t, std::vector<bool>(4, true));
+  SlToVl map{};
+  map[0] = dataplane::kNoLane;
+  tables.switches[0].sl_to_vl.assign(25, map);
+  FabricSettings settings = infiniband();
+  settings.switches.infiniband.tables = directory_of(t, tables);
+  settings.run.until = kMillisecond;
+  const RunResult result = run_fabric(t, workload_of(4, {Flow{.src = 0, .dst = 3, .bytes = 100'000}}), settings);
+  EXPECT_EQ(support::drops_of(result, DropReason::kNoLane), 25U);
+  EXPECT_EQ(result.messages[0].received, kNever);
+}
+
+// --- partitions
+
+struct KeyRow {
+  const char* description;
+  HostId from;
+  HostId to;
+  bool arrives;
+};
+
+TEST(InfinibandPartitions, LetMembersTalkAndNobodyElse) {
+  const Topology t = small_fabric();
+  FabricSettings settings = infiniband();
+  settings.run.until = 2 * kMillisecond;
+  settings.switches.infiniband.partitions = {{"red", 0x11, {0, 4, 5}, {8, 12}}, {"blue", 0x22, {1, 9}, {}}};
+  const KeyRow rows[] = {{"two full members on different leaves", 0, 4, true},
+                         {"two full members of one leaf", 4, 5, true},
+                         {"a full and a limited one", 0, 8, true},
+                         {"a limited and a full one", 8, 0, true},
+                         {"two limited ones", 8, 12, false},
+                         {"another partition", 0, 9, false},
+                         {"another partition on the same leaf", 0, 1, false},
+                         {"a host of no partition", 0, 15, false},
+                         {"two hosts of no partition, in the default one", 14, 15, true}};
+  for (const KeyRow& row : rows) {
+    const RunResult result =
+        run_fabric(t, workload_of(16, {Flow{.src = row.from, .dst = row.to, .bytes = 100'000}}), settings);
+    EXPECT_EQ(result.messages[0].received != kNever, row.arrives) << row.description;
+    EXPECT_EQ(support::drops_of(result, DropReason::kPartition) == 0, row.arrives) << row.description;
+    EXPECT_EQ(result.credit_violations, 0U);
+  }
 }
 
 }  // namespace

@@ -424,6 +424,7 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "fabric: {buffer: 1MB, lossless: [0], pfc: none, ecn: {kmin: 1, kmax: 2, classes: [0, 7]}}",
       "fabric: {port_buffer: 128KiB, lossless: [3]}",
       "fabric: {link_layer: infiniband, routing: up-down, lmc: 2}",
+      "fabric: {link_layer: infiniband, partitions: [{name: red, key: 17, hosts: [0-3, 9]}, {limited: [4]}]}",
       "fabric: {link_layer: infiniband, scheduler: adaptive, credits: {buffer: 1MB, counter_bits: 20, block: 128, "
       "lanes: 2, "
       "period: 5us}}",
