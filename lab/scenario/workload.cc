@@ -23,6 +23,7 @@ const std::vector<std::string_view> kJobKinds{"permutation", "shift",      "inca
 WorkloadFile read_workload_file(const Value& value);
 JobSpec read_job(const Value& value, std::vector<std::string>& names);
 std::optional<std::vector<HostId>> read_hosts_of(const Value& value);
+std::vector<HostId> hosts_in(const Value& value, std::string_view accepted);
 Json job_json(const JobSpec& job);
 
 }  // namespace
@@ -100,10 +101,14 @@ JobSpec read_job(const Value& value, std::vector<std::string>& names) {
   return job;
 }
 
-// `0`, `0-15`, `[0-7, 12, 32-39]`; nothing for `auto`.
+// Nothing for `auto`.
 std::optional<std::vector<HostId>> read_hosts_of(const Value& value) {
   if (value.is_word("auto")) return std::nullopt;
-  constexpr std::string_view accepted = "auto, or host numbers and ranges such as 7, 0-15 or [0-7, 32-39]";
+  return hosts_in(value, "auto, or host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
+}
+
+// `0`, `0-15`, `[0-7, 12, 32-39]`.
+std::vector<HostId> hosts_in(const Value& value, std::string_view accepted) {
   std::vector<HostId> hosts;
   const auto add = [&](const Value& item) {
     const std::string& text = item.scalar(accepted);
@@ -155,9 +160,7 @@ Json job_json(const JobSpec& job) {
 }  // namespace
 
 std::vector<HostId> read_host_list(const Value& value) {
-  const std::optional<std::vector<HostId>> hosts = read_hosts_of(value);
-  if (!hosts) value.refuse("host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
-  return *hosts;
+  return hosts_in(value, "host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
 }
 
 Json host_list_json(const std::vector<HostId>& hosts) { return hosts_json(hosts); }

@@ -42,6 +42,21 @@ TEST(ScenarioMistakes, Sections) {
   });
 }
 
+TEST(ScenarioMistakes, Partitions) {
+  const std::string keys = "; accepted: a whole number from 1 to 32766";
+  expect_messages({
+      {"a key of two", "fabric:\n  partitions:\n    - {key: 5, hosts: [0]}\n    - {key: 5, hosts: [1]}\n", 4,
+       "found key '5'; accepted: a key that no partition before it has"},
+      {"a key by default that another has", "fabric: {partitions: [{key: 2}, {hosts: [0]}]}\n", 1,
+       "found no 'key' in partitions[1]; accepted: a key that no partition before it has"},
+      {"the default partition's key", "fabric: {partitions: [{key: 32767}]}\n", 1, "found key '32767'" + keys},
+      {"a host that is no number", "fabric: {partitions: [{hosts: [red]}]}\n", 1,
+       "found hosts[0] 'red'; accepted: host numbers and ranges such as 7, 0-15 or [0-7, 32-39]"},
+      {"auto, which is no list", "fabric: {partitions: [{hosts: auto}]}\n", 1,
+       "found hosts 'auto'; accepted: host numbers and ranges such as 7, 0-15 or [0-7, 32-39]"},
+  });
+}
+
 TEST(ScenarioMistakes, Topology) {
   const std::string kinds = "leaf-spine, fat-tree, rail, single-switch, graph, file";
   expect_messages({
