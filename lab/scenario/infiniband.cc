@@ -43,7 +43,7 @@ void check(const Map& section, const flowctl::CreditSettings& credits) {
   }
 }
 
-std::vector<HostId> read_hosts_of(const Value& value) {
+std::vector<HostId> read_members(const Value& value) {
   return value.is_missing() ? std::vector<HostId>() : read_host_list(value);
 }
 
@@ -58,8 +58,8 @@ std::vector<Partition> read_partitions(const config::List& items) {
       map.at("key").refuse("a key that no partition before it has");
     }
     partition.name = map.optional("name", fmt::format("partition{}", partitions.size()), config::name_text(64));
-    partition.full = read_hosts_of(map.at("hosts"));
-    partition.limited = read_hosts_of(map.at("limited"));
+    partition.full = read_members(map.at("hosts"));
+    partition.limited = read_members(map.at("limited"));
   }
   return partitions;
 }

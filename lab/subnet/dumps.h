@@ -1,8 +1,7 @@
 // What a subnet manager computed, as text: the dumps of OpenSM and of infiniband-diags, read and written.
 //
 //   opensm-lfts.dump       `Unicast lids [0-44] of switch Lid 1 guid 0x… ('leaf0'):`, then `0x0001 005 # …` per LID;
-//   what
-//                          dump_fts (formerly dump_lfts) prints is read too
+//                          what dump_fts (formerly dump_lfts) prints is read too
 //   opensm-sl2vl.dump      `Switch 0x…, base LID 1, "leaf0"`, then `in out : 16 lanes` per pair of ports
 //   opensm-path-sl.dump    the lines of OpenSM's log in which dfsssp says on which lane a path is:
 //                          `… route from src_lid=1 to dest_lid=2 on vl=0`
