@@ -34,6 +34,10 @@ class alignas(64) EgressQueue {
   void reset_peak() { peak_bytes_ = bytes_; }
   uint64_t limit_bytes() const { return limit_bytes_; }
 
+  // Whether a frame of that length fits.
+  bool has_room(uint32_t frame_bytes) const {
+    return bytes_ + frame_bytes <= limit_bytes_ && packets() < limit_packets_;
+  }
   // False if the packet does not fit; the caller keeps it.
   bool push(Packet* packet) {
     const uint64_t bytes = bytes_ + packet->pkt_len;

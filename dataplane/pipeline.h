@@ -211,16 +211,25 @@ class Pipeline {
     bool is_up(PortId port) const { return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0; }
     Duration drain_time(PortId port) const;
   };
+  // How a burst is admitted to the egress queues.
+  enum class Admission : uint8_t {
+    kPlain,    // there is no buffer, nor anything else to ask
+    kFits,     // one lossless group whose share has room for all of the burst: charged once, as a whole
+    kCareful,  // packet by packet
+  };
   Towards towards(RouteId route);
-  template <bool kCareful>
+  Admission admission_of(Packet* const* packets, unsigned count);
+  template <Admission kAdmission>
   void forward_as(Packet* const* packets, unsigned count, Time now);
-  template <bool kCareful, bool kHashed>
+  template <Admission kAdmission, bool kHashed>
   unsigned forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now);
-  template <bool kCareful>
+  template <Admission kAdmission>
   void admit_as(Packet* packet, PortId out, Time now);
   PortId take_path(Packet* packet, const lb::NextHop& next);
-  template <bool kCareful>
+  template <Admission kAdmission>
   void keep_here(Packet* packet, const Towards& to, Time now);
+  void charge_for_tag(const Packet* packet);
+  void charge_burst(const Packet* first);
   DropReason enqueue(Packet* packet, PortId out);
   const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);
   static lb::Scheduler scheduler_for(const Packet* packet, const lb::GroupView& group);
@@ -235,6 +244,8 @@ class Pipeline {
   void find_attention_to_held();
   [[gnu::noinline]] DropReason count_refusal(const Packet* packet, DropReason reason);
   [[gnu::noinline]] void mark(Packet* packet, uint64_t queued);
+  bool may_mark(PortId out) const;
+  unsigned schedule_and_mark(PortId out, Packet** packets, unsigned room, Time now);
   void settle_sent(Packet* const* packets, unsigned count, Time now);
 
   // --- flow control (pipeline_flow_control.cc)
@@ -337,6 +348,8 @@ class Pipeline {
   SharedBuffer buffer_;
   std::vector<PortControl> controls_;
   std::vector<uint8_t> drops_early_;  // by port, bit = class: WRED, or the watchdog's mitigation
+  uint8_t has_wred_drops_ = 0;        // bit = class, at any port
+  uint64_t burst_charge_ = 0;         // of the burst that fits, less what of it was not admitted
   PacketSource* source_ = nullptr;
   std::unique_ptr<Lanes> lanes_;
   std::vector<PortId> awakened_;

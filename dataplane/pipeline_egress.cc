@@ -1,4 +1,6 @@
 // The last of the pipeline's three groups of stages: what may leave a port, marked; and what is left behind there.
+#include <bit>
+
 #include "dataplane/pipeline.h"
 
 namespace heddle::dataplane {
@@ -15,11 +17,7 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
   if (has_probes_) {
     n = schedule_with_probes(out, packets, room, now);
   } else if (careful_) {
-    PortControl& control = controls_[out];
-    n = port.schedule(packets, room, now, [this, &control](Packet* packet, uint64_t left) {
-      if (left > control.mark_above[meta_of(packet).traffic_class]) [[unlikely]]
-        mark(packet, left);
-    });
+    n = may_mark(out) ? schedule_and_mark(out, packets, room, now) : port.schedule(packets, room, now);
     settle_sent(packets, n, now);
   } else {
     n = port.schedule(packets, room, now);
@@ -28,6 +26,25 @@ unsigned Pipeline::egress(PortId out, Packet** packets, unsigned room, Time now)
   counters_.ports[out].tx_packets.add(n);
   counters_.ports[out].tx_bytes.add(port.scheduled_bytes() - bytes_before);
   return n + controls;
+}
+
+// Whether a queue is so long that what leaves it could be marked.
+inline bool Pipeline::may_mark(PortId out) const {
+  const EgressScheduler& port = egress_[out];
+  const PortControl& control = controls_[out];
+  for (unsigned left = port.backlog(); left != 0; left &= left - 1) {
+    const auto tc = static_cast<unsigned>(std::countr_zero(left));
+    if (port.queue(tc).bytes() > control.mark_above[tc]) return true;
+  }
+  return false;
+}
+
+unsigned Pipeline::schedule_and_mark(PortId out, Packet** packets, unsigned room, Time now) {
+  const PortControl& control = controls_[out];
+  return egress_[out].schedule(packets, room, now, [this, &control](Packet* packet, uint64_t left) {
+    if (left > control.mark_above[meta_of(packet).traffic_class]) [[unlikely]]
+      mark(packet, left);
+  });
 }
 
 // The buffer's books on packets that have left.

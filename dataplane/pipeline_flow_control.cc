@@ -15,7 +15,10 @@ void Pipeline::configure_control(PortId port, const PortSettings& settings) {
     control.mark[tc] = flowctl::Wred(of.mark);
     control.drop[tc] = flowctl::Wred(of.drop);
     control.mark_above[tc] = of.mark.min_bytes;
-    if (of.drop.is_on()) drops_early_[port] |= static_cast<uint8_t>(1U << tc);
+    if (of.drop.is_on()) {
+      drops_early_[port] |= static_cast<uint8_t>(1U << tc);
+      has_wred_drops_ |= static_cast<uint8_t>(1U << tc);
+    }
     careful_ = careful_ || of.mark.is_on() || of.drop.is_on();
   }
 }

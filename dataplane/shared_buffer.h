@@ -69,6 +69,13 @@ struct BufferSettings {
   int64_t shared_bytes() const;
 };
 
+// What says to which group a packet belongs, and what else it is: tag, protocols, class and port, in one word. Packets
+// that differ in it may still share their group; those that do not differ, do.
+inline uint64_t group_facts(const HeaderFacts& facts) {
+  static_assert(offsetof(HeaderFacts, vlan_tci) == 4 && offsetof(HeaderFacts, in_port) == 10);
+  return net::load<uint64_t>(reinterpret_cast<const uint8_t*>(&facts) + offsetof(HeaderFacts, vlan_tci));
+}
+
 // What one lcore tells the others.
 struct alignas(64) BufferLedger {
   explicit BufferLedger(size_t ports) : released(ports * kTrafficClasses) {}
@@ -87,6 +94,10 @@ class SharedBuffer {
 
   // Charges a packet that came by (port, class), which is ours; kNone if it has room, else why not.
   DropReason charge(PortId port, unsigned traffic_class, uint32_t frame_bytes);
+  // Whether a lossless group, ours, has room for packets that take `size` together (the sum of their `charge_of`): if
+  // so, each of them would have been charged without a pause. Then that is done for all at once.
+  bool fits(PortId port, unsigned traffic_class, uint64_t size) const;
+  void charge_fitting(PortId port, unsigned traffic_class, uint64_t size);
   // Gives the bytes back; the port may be another's.
   void release(PortId port, unsigned traffic_class, uint32_t frame_bytes) {
     release_charge(port, traffic_class, charge_of(frame_bytes));
@@ -162,6 +173,7 @@ class SharedBuffer {
   }
   static int64_t in_shared(int64_t level) { return std::max<int64_t>(level, 0); }
 
+  void raise(Group& group, int64_t size);
   void release_charge(PortId port, unsigned traffic_class, int64_t size);
   DropReason charge_beyond(PortId port, unsigned traffic_class, Group& group, int64_t size);
   void release_special(PortId port, unsigned traffic_class, Group& group, int64_t size);
@@ -199,22 +211,41 @@ inline DropReason SharedBuffer::charge(PortId port, unsigned traffic_class, uint
   const int64_t after = group.level + size;
   if (after > 0 && (size > free_ || after > group.shared.at(free_))) [[unlikely]]
     return charge_beyond(port, traffic_class, group, size);
+  raise(group, size);
+  return DropReason::kNone;
+}
+
+// The threshold that the last of them would meet is the lowest, and all that came before it are below what it leaves.
+inline bool SharedBuffer::fits(PortId port, unsigned traffic_class, uint64_t size) const {
+  const Group& group = groups_[group_index(port, traffic_class)];
+  const auto bytes = static_cast<int64_t>(size);
+  const int64_t after = group.level + bytes;
+  return group.lossless && !group.special &&
+         (after <= 0 || (bytes <= free_ && after <= group.shared.at(free_ - bytes)));
+}
+
+inline void SharedBuffer::charge_fitting(PortId port, unsigned traffic_class, uint64_t size) {
+  raise(groups_[group_index(port, traffic_class)], static_cast<int64_t>(size));
+}
+
+inline void SharedBuffer::raise(Group& group, int64_t size) {
+  const int64_t after = group.level + size;
   if (after >= size) [[likely]] {  // all of it in the pool: what is reserved was used up, or there is none
     group.level = after;
     free_ -= size;
   } else {
     set_level(group, after);
   }
-  return DropReason::kNone;
 }
 
 inline void SharedBuffer::release(Packet* const* packets, unsigned count) {
   for (unsigned i = 0; i < count;) {
     const PacketMeta& first = meta_of(packets[i]);
+    const uint64_t group = group_facts(first);
+    const uint32_t smallest = smallest_charge_;
     int64_t size = 0;
-    do size += charge_of(packets[i++]->pkt_len);
-    while (i < count && meta_of(packets[i]).in_port == first.in_port &&
-           meta_of(packets[i]).traffic_class == first.traffic_class);
+    do size += std::max(packets[i]->pkt_len, smallest);
+    while (++i < count && group_facts(meta_of(packets[i])) == group);
     release_charge(first.in_port, first.traffic_class, size);
   }
 }
