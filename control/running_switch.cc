@@ -202,7 +202,7 @@ std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
     if (ingress.macs.empty()) ingress.macs.push_back(devices_[i].facts().mac);
     for (const VlanConfig& vlan : port.vlans) {
       ingress.vlans.set(vlan.id);
-      ingress.macs.insert(ingress.macs.end(), vlan.macs.begin(), vlan.macs.end());
+      for (const net::Mac& mac : vlan.macs) ingress.vlan_macs.push_back({vlan.id, mac});
     }
     ingress.any_mac = port.any_mac;
     ingress.untagged = port.untagged;
@@ -303,6 +303,7 @@ std::vector<PortStatus> RunningSwitch::port_status() const {
     status.device = config_.ports[i].device;
     status.driver = devices_[i].facts().driver;
     status.macs = settings[i].ingress.macs;
+    for (const auto& of : settings[i].ingress.vlan_macs) status.macs.push_back(of.mac);
     status.any_mac = config_.ports[i].any_mac;
     status.rate = settings[i].egress.rate;
     status.up = states_->is_up(static_cast<PortId>(i));

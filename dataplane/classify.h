@@ -15,12 +15,17 @@ enum class Trust : uint8_t { kDscp, kPcp, kNone };
 
 // What a router port accepts and how it sorts what it accepts. Read-only while packets flow.
 struct IngressPort {
-  std::vector<net::Mac> macs;  // router MACs, at most 16; frames to others are not ours
-  bool any_mac = false;        // for replaying captures that hold both directions
-  bool untagged = true;        // untagged (or priority-tagged) frames accepted
-  std::bitset<4096> vlans;     // sub-interfaces by VLAN id
+  std::vector<net::Mac> macs;  // router MACs, at most 16 with those below; frames to others are not ours
+  struct VlanMac {
+    uint16_t vlan = 0;
+    net::Mac mac{};
+  };
+  std::vector<VlanMac> vlan_macs;  // further ones, each only for frames of its sub-interface
+  bool any_mac = false;            // for replaying captures that hold both directions
+  bool untagged = true;            // untagged (or priority-tagged) frames accepted
+  std::bitset<4096> vlans;         // sub-interfaces by VLAN id
   Trust trust = Trust::kDscp;
-  uint8_t default_class = 0;  // where trust says none, or PCP is trusted and there is no tag
+  uint8_t default_class = 0;  // where trust says none, or PCP is trusted and there is no tag, not even one of VLAN 0
   std::array<uint8_t, 64> class_of_dscp = default_dscp_map();
   std::array<uint8_t, 8> class_of_pcp{0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -33,12 +38,13 @@ struct IngressPort {
   }
 };
 
-// Whether the frame's destination is this router port; MAC control and link-local frames are told apart first, since
-// they are never forwarded whatever their address. Needs the 14 bytes of the Ethernet header.
+// Whether the frame's destination is this router port, on whatever VLAN; MAC control and link-local frames are told
+// apart first, since they are never forwarded whatever their address. Needs the 14 bytes of the Ethernet header.
 DropReason accept(const uint8_t* frame, const IngressPort& port);
 
-// Sub-interface check and traffic class of a parsed packet.
-DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta);
+// Sub-interface check and traffic class of a parsed packet. `stripped`: the driver took a tag out of the frame, which
+// may have been all zeros (class 0's priority tag).
+DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta, bool stripped = false);
 
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -49,8 +55,10 @@ inline uint64_t bits_of(const net::Mac& mac) {  // two loads: one of 8 bytes wou
   return net::load<uint32_t>(mac.data()) | (static_cast<uint64_t>(net::load<uint16_t>(mac.data() + 4)) << 32U);
 }
 
+inline uint64_t destination_mac(const uint8_t* frame) { return net::load<uint64_t>(frame) & 0xffffffffffff; }
+
 inline DropReason accept(const uint8_t* frame, const IngressPort& port) {
-  const uint64_t to = net::load<uint64_t>(frame) & 0xffffffffffff;
+  const uint64_t to = destination_mac(frame);
   constexpr uint16_t kMacControlSwapped = 0x0888;
   if (net::load<uint16_t>(frame + 12) == kMacControlSwapped) return DropReason::kMacControl;
   if (is_link_local(to)) return DropReason::kLinkLocalControl;
@@ -58,19 +66,35 @@ inline DropReason accept(const uint8_t* frame, const IngressPort& port) {
   for (const net::Mac& mac : port.macs) {
     if (bits_of(mac) == to) return DropReason::kNone;
   }
+  for (const IngressPort::VlanMac& of : port.vlan_macs) {  // whether it is this frame's VLAN, classify sees
+    if (bits_of(of.mac) == to) return DropReason::kNone;
+  }
   return DropReason::kNotOurMac;
 }
 
-inline DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta) {
+// A frame that was accepted by a sub-interface's own MAC belongs to that sub-interface.
+inline bool is_mac_of_vlan(uint64_t to, unsigned vlan, const IngressPort& port) {
+  if (port.any_mac) return true;
+  for (const net::Mac& mac : port.macs) {
+    if (bits_of(mac) == to) return true;
+  }
+  for (const IngressPort::VlanMac& of : port.vlan_macs) {
+    if (of.vlan == vlan && bits_of(of.mac) == to) return true;
+  }
+  return false;
+}
+
+inline DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta, bool stripped) {
   const unsigned vlan = meta.vlan_tci & 0xfffU;
   if (vlan == 0 ? !port.untagged : !port.vlans[vlan]) return DropReason::kVlanUnknown;
+  if (!port.vlan_macs.empty() && !is_mac_of_vlan(destination_mac(frame), vlan, port)) return DropReason::kNotOurMac;
   meta.traffic_class = port.default_class;
   if (port.trust == Trust::kDscp) {
     const uint8_t* ip = frame + meta.l3_offset;
     // IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
     const unsigned dscp = meta.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
     meta.traffic_class = port.class_of_dscp[dscp];
-  } else if (port.trust == Trust::kPcp && meta.vlan_tci != 0) {
+  } else if (port.trust == Trust::kPcp && (stripped || meta.l3_offset != sizeof(net::EthernetHeader))) {
     meta.traffic_class = port.class_of_pcp[meta.vlan_tci >> 13U];
   }
   return DropReason::kNone;

@@ -7,6 +7,7 @@
 
 #include "dataplane/parse.h"
 #include "dataplane/plain_roce.h"
+#include "dataplane/rewrite.h"
 #include "dataplane/route.h"
 
 namespace heddle::dataplane {
@@ -140,10 +141,11 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
   const bool stripped = (packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
   reason = parse(frame, readable, packet->pkt_len, stripped ? packet->vlan_tci : uint16_t{0}, meta);
   if (reason != DropReason::kNone) return reason;
-  reason = classify(frame, port, meta);
+  reason = classify(frame, port, meta, stripped);
   if (reason != DropReason::kNone) return reason;
   reason = check_routable(frame, meta);
   if (reason != DropReason::kNone) return reason;
+  if (stripped) forget_stripped_tag(packet);
   meta.flow_hash = hasher_.hash(frame, meta);
   return DropReason::kNone;
 }

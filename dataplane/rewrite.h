@@ -27,8 +27,15 @@ inline void decrement_ttl(uint8_t* ip) {
 // hop's tag comes with the class as PCP. The mbuf keeps at least 4 bytes of headroom for that tag.
 void rewrite_any(Packet* packet, const EthernetRewrite& next);
 
-// Whether a packet is IPv4 without a tag. A tag that the driver took out of the frame lives on in the mbuf, and a ring
-// hands that to the next switch.
+// A tag that the driver took out of the frame and that has been heeded: it lives on in the mbuf, and a ring hands that
+// to the next switch.
+void forget_stripped_tag(Packet* packet);
+
+// Shortest frame without FCS (802.3 3.2.8 minFrameSize). A tag counts towards it, so that one that goes may leave too
+// little behind; NICs pad what they send, virtual ports do not.
+inline constexpr uint32_t kShortestFrame = 60;
+
+// Whether a packet is IPv4 without a tag.
 inline bool is_untagged_ipv4(const HeaderFacts& facts) {
   static_assert(offsetof(HeaderFacts, l3_offset) == 0 && offsetof(HeaderFacts, vlan_tci) == 4 &&
                 offsetof(HeaderFacts, l3) == 6);

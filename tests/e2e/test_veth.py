@@ -114,6 +114,38 @@ def test_vlans(scene):
     check(hosts.drops() == {'vlan_unknown': 1}, f'drops {hosts.drops()}')
 
 
+def test_sub_interfaces(scene):
+    """A sub-interface's MAC is for its VLAN alone, a tag of all zeros has PCP 0, a short frame without its tag is padded."""
+    mac_of_100 = '02:00:00:00:01:00'
+    hosts = TwoHosts(scene, addresses=False)
+    vlans = f'vlans: [{{id: 100, mac: "{mac_of_100}"}}, {{id: 300}}]'
+    ports = ('ports:\n' + af_packet('a', 0, 'veth-a', ROUTER_A, more=f', {vlans}, trust: pcp, default_class: 5') +
+             af_packet('b', 1, 'veth-b', ROUTER_B, more=', vlans: [{id: 200}]'))
+    hosts.with_veth(switch_section() + ports + routes(('198.51.100.0/24', 'b', MAC_B, 200), ('203.0.113.0/24', 'b', MAC_B)))
+    sender, receiver = hosts.a.port('eth0'), hosts.b.port('eth0')
+
+    def passes(frame, want, **how):
+        sender.send(frame)
+        got = receiver.collect(1, **how)
+        check(got == [want], f'{[have[:64].hex() for have in got]} should be {want[:64].hex()}')
+
+    to_100 = {'smac': MAC_A, 'dmac': mac_of_100}
+    for frame, pcp in [(frames.roce(IP_A, IP_B, vlan=0, pcp=0, **A_TO_B), 0), (frames.roce(IP_A, IP_B, **A_TO_B), 5),
+                       (frames.roce(IP_A, IP_B, vlan=100, pcp=4, **to_100), 4),
+                       (frames.roce(IP_A, IP_B, vlan=300, pcp=2, **A_TO_B), 2)]:
+        passes(frame, forwarded(frame, smac=ROUTER_B, dmac=MAC_B, vlan=200, pcp=pcp))
+
+    sender.send(frames.roce(IP_A, IP_B, vlan=300, **to_100))
+    sender.send(frames.roce(IP_A, IP_B, **to_100))
+    check(not receiver.collect(1, idle=0.3), 'VLAN 100\'s MAC was accepted elsewhere')
+    check(hosts.drops() == {'not_our_mac': 2}, f'drops {hosts.drops()}')
+
+    short = frames.udp(IP_A, '203.0.113.9', **A_TO_B)  # 48 bytes; in a tag and padded to the least, 60
+    in_tag = (short[:12] + bytes([0x81, 0, 0, 100]) + short[12:]).ljust(60, b'\0')
+    passes(in_tag, forwarded(short, smac=ROUTER_B, dmac=MAC_B).ljust(60, b'\0'),
+           matching=lambda frame: b'heddle' in frame)
+
+
 @limit(90)
 def test_two_workers_keep_order(scene):
     """Two workers, each owning one port: a stream of 16 flows handed over between them arrives whole and in order."""

@@ -28,6 +28,8 @@ struct PacketShape {
   uint16_t headroom = sizeof(net::VlanTag);
   // Bytes in the first segment; the rest, if any, lies in a second one. 0 = all in the first.
   size_t first_segment = 0;
+  // Room behind the data of a packet of one segment, filled with something.
+  uint16_t tailroom = 0;
 };
 
 // A packet that holds `frame`: mbuf, metadata, headroom, data, nothing behind.
@@ -48,13 +50,14 @@ class RecordingSink final : public PacketSink {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-inline Packet* make_segment(std::span<const uint8_t> data, uint16_t headroom) {
+inline Packet* make_segment(std::span<const uint8_t> data, uint16_t headroom, uint16_t tailroom = 0) {
   const size_t before_data = sizeof(Packet) + kPrivateBytes + headroom;
-  void* block = operator new (before_data + data.size(), std::align_val_t{alignof(PacketMeta)});
+  void* block = operator new (before_data + data.size() + tailroom, std::align_val_t{alignof(PacketMeta)});
+  std::memset(static_cast<uint8_t*>(block) + before_data + data.size(), 0xee, tailroom);
   auto* packet = new (block) Packet{};
   new (packet + 1) PacketMeta{};
   packet->buf_addr = static_cast<uint8_t*>(block) + sizeof(Packet) + kPrivateBytes;
-  packet->buf_len = static_cast<uint16_t>(headroom + data.size());
+  packet->buf_len = static_cast<uint16_t>(headroom + data.size() + tailroom);
   packet->priv_size = kPrivateBytes;
   packet->data_off = headroom;
   packet->data_len = static_cast<uint16_t>(data.size());
@@ -67,7 +70,7 @@ inline Packet* make_segment(std::span<const uint8_t> data, uint16_t headroom) {
 
 inline OwnedPacket make_packet(std::span<const uint8_t> frame, const PacketShape& shape) {
   const size_t first = shape.first_segment == 0 ? frame.size() : shape.first_segment;
-  OwnedPacket packet(make_segment(frame.first(first), shape.headroom));
+  OwnedPacket packet(make_segment(frame.first(first), shape.headroom, shape.tailroom));
   if (first < frame.size()) {
     packet->next = make_segment(frame.subspan(first), 0);
     packet->nb_segs = 2;

@@ -188,6 +188,54 @@ const Row kTags[] = {
     {"headers in the first segment, VLAN 30 out", [] { return roce4(kViaVlan); }, to_vlan(), nullptr, {}, 60},
 };
 
+// -- MACs of sub-interfaces -------------------------------------------------------------------------------------------
+
+constexpr net::Mac kMacOf10{0x02, 0, 0, 0, 0x10, 0};
+constexpr net::Mac kSecondMacOf10{0x02, 0, 0, 0, 0x10, 1};
+constexpr net::Mac kMacOf20{0x02, 0, 0, 0, 0x20, 0};
+
+void macs_of_vlans(SwitchPlan& plan) {
+  plan.ports[kInPort].ingress.vlan_macs = {{10, kMacOf10}, {10, kSecondMacOf10}, {20, kMacOf20}};
+}
+void one_mac_of_two_vlans(SwitchPlan& plan) {
+  plan.ports[kInPort].ingress.vlan_macs = {{10, kMacOf10}, {20, kMacOf10}};
+}
+void macs_of_vlans_and_any(SwitchPlan& plan) {
+  macs_of_vlans(plan);
+  any_mac(plan);
+}
+Bytes on_vlan(uint16_t vlan, const net::Mac& mac) { return sent_to(mac, tagged(tci(0, vlan), roce4())); }
+
+const Row kVlanMacs[] = {
+    {"VLAN 10's MAC on VLAN 10", [] { return on_vlan(10, kMacOf10); }, forwarded(), macs_of_vlans},
+    {"VLAN 10's second MAC on VLAN 10", [] { return on_vlan(10, kSecondMacOf10); }, forwarded(), macs_of_vlans},
+    {"VLAN 20's MAC on VLAN 20", [] { return on_vlan(20, kMacOf20); }, forwarded(), macs_of_vlans},
+    {"VLAN 10's MAC on VLAN 20", [] { return on_vlan(20, kMacOf10); }, dropped(DropReason::kNotOurMac), macs_of_vlans},
+    {"VLAN 20's MAC on VLAN 10", [] { return on_vlan(10, kMacOf20); }, dropped(DropReason::kNotOurMac), macs_of_vlans},
+    {"VLAN 10's MAC untagged", [] { return sent_to(kMacOf10, roce4()); }, dropped(DropReason::kNotOurMac),
+     macs_of_vlans},
+    {"VLAN 10's MAC in a priority tag", [] { return on_vlan(0, kMacOf10); }, dropped(DropReason::kNotOurMac),
+     macs_of_vlans},
+    {"VLAN 10's MAC on a VLAN that does not exist", [] { return on_vlan(11, kMacOf10); },
+     dropped(DropReason::kVlanUnknown), macs_of_vlans},
+    {"a MAC of no VLAN on VLAN 10", [] { return on_vlan(10, kStranger); }, dropped(DropReason::kNotOurMac),
+     macs_of_vlans},
+    {"the port's MAC on VLAN 10", [] { return on_vlan(10, kRouterMac); }, forwarded(), macs_of_vlans},
+    {"the port's MAC untagged", [] { return roce4(); }, forwarded(), macs_of_vlans},
+    {"a MAC that two VLANs share, on the second", [] { return on_vlan(20, kMacOf10); }, forwarded(),
+     one_mac_of_two_vlans},
+    {"a MAC that two VLANs share, untagged", [] { return sent_to(kMacOf10, roce4()); }, dropped(DropReason::kNotOurMac),
+     one_mac_of_two_vlans},
+    {"VLAN 10's MAC on VLAN 20 where any MAC is accepted", [] { return on_vlan(20, kMacOf10); }, forwarded(),
+     macs_of_vlans_and_any},
+    {"stripped tag of VLAN 10, its MAC", [] { return sent_to(kMacOf10, roce4()); }, forwarded(), macs_of_vlans,
+     tci(0, 10)},
+    {"stripped tag of VLAN 20, VLAN 10's MAC", [] { return sent_to(kMacOf10, roce4()); },
+     dropped(DropReason::kNotOurMac), macs_of_vlans, tci(0, 20)},
+    {"VLAN 10's MAC on VLAN 20, IPv6", [] { return sent_to(kMacOf10, tagged(tci(0, 20), roce6())); },
+     dropped(DropReason::kNotOurMac), macs_of_vlans},
+};
+
 // -- traffic class ----------------------------------------------------------------------------------------------------
 
 void trust_pcp(SwitchPlan& plan) {
@@ -219,6 +267,12 @@ const Row kClasses[] = {
      trust_pcp},
     {"trust PCP: mapped", [] { return tagged(tci(5, 10), roce4()); }, in_class(2), trust_mapped_pcp},
     {"trust PCP: priority tag", [] { return tagged(tci(4, 0), roce4()); }, in_class(4), trust_pcp},
+    {"trust PCP: priority tag of PCP 0 is no untagged frame", [] { return tagged(0, roce4()); }, in_class(0),
+     trust_pcp},
+    {"trust PCP: priority tag of PCP 0, IPv6", [] { return tagged(0, roce6()); }, in_class(0), trust_pcp},
+    {"trust PCP: priority tag of PCP 0, mapped", [] { return tagged(0, roce4()); }, in_class(7), trust_mapped_pcp},
+    {"trust PCP: stripped priority tag of PCP 0", [] { return roce4(); }, in_class(0), trust_pcp, tci(0, 0)},
+    {"trust PCP: untagged gets the default class, IPv6", [] { return roce6(); }, in_class(2), trust_pcp},
     {"trust PCP: stripped tag", [] { return roce4(); }, in_class(4), trust_pcp, tci(4, 10)},
     {"trust PCP: outer tag counts", [] { return tagged(tci(4, 10), tagged(tci(6, 0), roce4())); }, in_class(4),
      trust_pcp},
@@ -233,6 +287,7 @@ const Row kClasses[] = {
 
 INSTANTIATE_TEST_SUITE_P(Addresses, Rows, testing::ValuesIn(kAddresses), row_name);
 INSTANTIATE_TEST_SUITE_P(Tags, Rows, testing::ValuesIn(kTags), row_name);
+INSTANTIATE_TEST_SUITE_P(VlanMacs, Rows, testing::ValuesIn(kVlanMacs), row_name);
 INSTANTIATE_TEST_SUITE_P(Classes, Rows, testing::ValuesIn(kClasses), row_name);
 
 }  // namespace

@@ -356,10 +356,18 @@ TEST(NextSwitch, DoesNotSeeATagThatWasStrippedBefore) {
   SwitchPlan next;
   next.ports[kInPort].ingress.any_mac = true;
   next.ports[kInPort].ingress.vlans.reset();
-  for (const auto& [group, tagged_on_the_way] : {std::pair{2U, false}, std::pair{3U, true}}) {
+  next.ports[kInPort].ingress.trust = dataplane::Trust::kPcp;
+  next.ports[kInPort].ingress.default_class = 5;
+  struct Case {
+    unsigned group;
+    uint16_t tci;
+    bool tagged_on_the_way;
+  };
+  for (const auto& [group, tci, tagged_on_the_way] :
+       {Case{2, 10, false}, Case{2, 0, false}, Case{3, 10, true}, Case{3, 0, true}}) {
     TestSwitch first;
     OwnedPacket packet = make_packet(to_group(group), {.headroom = 8});
-    packet->vlan_tci = 10;
+    packet->vlan_tci = tci;
     packet->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     first.pass(packet.get());
     ASSERT_EQ(first.sent.size(), 1U);
@@ -367,6 +375,7 @@ TEST(NextSwitch, DoesNotSeeATagThatWasStrippedBefore) {
     TestSwitch second(next);
     second.pass(packet.get());
     EXPECT_EQ(second.sent.size(), 1U) << "group " << group;
+    EXPECT_EQ(meta_of(packet.get()).traffic_class, tagged_on_the_way ? 3 : 5) << "group " << group << ", tag " << tci;
     EXPECT_EQ(meta_of(packet.get()).vlan_tci & 0xfffU, tagged_on_the_way ? kOutVlan : 0U);
   }
 }
