@@ -70,11 +70,12 @@ std::string buffer_text(const Json& view) {
 }
 
 std::vector<Row> pfc_rows(const Json& view) {
-  std::vector<Row> rows{{"port", "class", "backend", "rx pause", "rx resume", "tx pause", "tx resume", "queue",
-                         "paused us", "global pause", "malformed"}};
+  std::vector<Row> rows{{"port", "class", "backend", "rx pause", "rx resume", "tx pause", "tx resume", "receive",
+                         "queue", "paused us", "global pause", "malformed"}};
   for (const Json& pfc : view.at("pfc")) {
     rows.push_back({text(pfc.at("port")), text(pfc.at("class")), text(pfc.at("backend")), text(pfc.at("rx_pause")),
                     text(pfc.at("rx_resume")), text(pfc.at("tx_pause")), text(pfc.at("tx_resume")),
+                    pfc.at("receiving").get<bool>() ? "open" : "closed",
                     pfc.at("paused").get<bool>() ? "paused" : "open",
                     fmt::format("{:.1f}", pfc.at("paused_us").get<double>()), text(pfc.at("rx_global_pause")),
                     text(pfc.at("rx_malformed"))});

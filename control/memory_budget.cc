@@ -58,6 +58,8 @@ std::vector<PortDemand> guess_demand(const SwitchConfig& config) {
     PortDemand one;
     // Drivers round rings up, NICs to powers of two.
     one.ring_packets = 2U * (port.rx_ring + port.tx_ring);
+    // A queue per class, and what ixgbe leaves between them: 128 queues of the least size each way.
+    if (port.pfc == PfcBackend::kEthdev) one.ring_packets = one.ring_packets * kTrafficClasses + 2 * 128 * 32;
     const std::string slot = dataplane::devarg(port.device, "framesz");
     const auto slot_bytes = slot.empty() ? 0U : static_cast<uint32_t>(std::strtoul(slot.c_str(), nullptr, 10));
     one.buffer_bytes = std::max({port.frame_bytes(), slot_bytes, 2048U});

@@ -113,7 +113,7 @@ void RunningSwitch::make_pool() {
   std::vector<PortDemand> demand;
   for (const dataplane::EthdevPort& device : devices_) {
     const dataplane::DeviceFacts& facts = device.facts();
-    demand.push_back({.ring_packets = static_cast<uint32_t>(facts.rx_ring) + facts.tx_ring,
+    demand.push_back({.ring_packets = facts.ring_packets,
                       .resident_packets = facts.resident_packets,
                       .buffer_bytes = facts.buffer_bytes});
   }
@@ -172,7 +172,8 @@ void RunningSwitch::start_workers() {
     for (size_t port = 0; port < owner.size(); ++port) {
       if (owner[port] != w) continue;
       pipeline.mine[port] = true;
-      settings.owned.push_back({static_cast<PortId>(port), devices_[port].facts().id});
+      const dataplane::DeviceFacts& facts = devices_[port].facts();
+      settings.owned.push_back({static_cast<PortId>(port), facts.id, facts.by_class});
     }
     handovers_.push_back(std::make_unique<dataplane::HandoverOut>(owner, outbound));
     workers_.push_back(

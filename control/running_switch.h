@@ -77,11 +77,9 @@ struct PfcStatus {
   std::string port;
   PfcBackend backend = PfcBackend::kNone;
   unsigned traffic_class = 0;
-  uint64_t rx_pause = 0;
-  uint64_t rx_resume = 0;
-  uint64_t tx_pause = 0;
-  uint64_t tx_resume = 0;
-  bool paused = false;
+  dataplane::NicPauses pauses;  // frames; with kEthdev as far as the driver counts them
+  bool receiving = true;        // false: left in the NIC's queue, so that the NIC pauses the peer
+  bool paused = false;          // the egress queue; with kEthdev, its queue in the NIC takes no more
   double paused_us = 0;
   uint64_t rx_global_pause = 0;  // of the port
   uint64_t rx_malformed = 0;

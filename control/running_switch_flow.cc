@@ -38,8 +38,10 @@ void RunningSwitch::check_flow_control() {
   for (size_t i = 0; i < config_.ports.size(); ++i) {
     const PortConfig& port = config_.ports[i];
     if (port.pfc == PfcBackend::kEthdev) {
+      const std::string why = devices_[i].let_nic_do_pfc(lossless_classes(port), port.pfc_quanta);
+      if (why.empty()) continue;
       throw_bad_input("{}: found pfc 'ethdev' for port {}; accepted: frames or none, because {}", port.place, port.name,
-                      devices_[i].lacks_for_hardware_pfc());
+                      why);
     }
     if (port.pfc != PfcBackend::kFrames) continue;
     if (const std::string why = devices_[i].receive_mac_control(); !why.empty()) {
@@ -60,6 +62,7 @@ void RunningSwitch::check_flow_control() {
 dataplane::PfcSettings RunningSwitch::pfc_settings(size_t port) const {
   const PortConfig& config = config_.ports[port];
   dataplane::PfcSettings settings;
+  if (config.pfc == PfcBackend::kEthdev) settings.by_nic = lossless_classes(config);
   if (config.pfc != PfcBackend::kFrames) return settings;
   const dataplane::DeviceFacts& device = devices_[port].facts();
   settings.classes = lossless_classes(config);
@@ -118,13 +121,14 @@ std::vector<PfcStatus> RunningSwitch::pfc_status() const {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       if (((lossless_classes(port) >> tc) & 1U) == 0) continue;
       const dataplane::GroupView& view = workers_[port.worker]->group(static_cast<PortId>(i), tc);
+      dataplane::NicPauses pauses{counters.rx_pause[tc].get(), counters.rx_resume[tc].get(),
+                                  counters.tx_pause[tc].get(), counters.tx_resume[tc].get()};
+      if (port.pfc == PfcBackend::kEthdev) pauses = devices_[i].nic_pauses(tc);
       all.push_back({.port = port.name,
                      .backend = port.pfc,
                      .traffic_class = tc,
-                     .rx_pause = counters.rx_pause[tc].get(),
-                     .rx_resume = counters.rx_resume[tc].get(),
-                     .tx_pause = counters.tx_pause[tc].get(),
-                     .tx_resume = counters.tx_resume[tc].get(),
+                     .pauses = pauses,
+                     .receiving = port.pfc != PfcBackend::kEthdev || view.xoff.get() == 0,
                      .paused = view.paused.get() != 0,
                      .paused_us = to_microseconds(view.paused_ps.get()),
                      .rx_global_pause = counters.rx_global_pause.get(),

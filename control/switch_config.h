@@ -161,8 +161,9 @@ struct SwitchConfig {
 
 // What still arrives after XOFF at a port of that rate, which is limited (flowctl::required_headroom): the rest of the
 // burst in hand, the frame its peer has begun, the frame of ours that the pause waits for, and what the peer sends
-// until both have reacted. Throws bad input if a lossless class has less and does not say `force`, or if all
-// reservations together exceed the buffer. `rates` are the ports'; unlimited = not known yet.
+// until both have reacted; where the NIC does PFC, the burst alone, whatever the rate. Throws bad input if a lossless
+// class has less and does not say `force`, or if all reservations together exceed the buffer. `rates` are the ports';
+// unlimited = not known yet.
 uint64_t needed_headroom(const PortConfig& port, Rate rate);
 void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates);
 // The pool's settings with those rates.

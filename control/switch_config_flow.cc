@@ -68,8 +68,14 @@ uint8_t lossless_classes(const PortConfig& port) {
 namespace {
 
 // The burst that crosses XOFF has been received whole. What is with the device is as long as the scheduler may make up
-// for, hence part of the reaction.
+// for, hence part of the reaction. Where the NIC does PFC, what comes after that burst stays in the NIC.
 flowctl::Headroom headroom_of(const PortConfig& port, Rate rate) {
+  if (port.pfc == PfcBackend::kEthdev) {
+    constexpr uint64_t kKibibyte = 1024;
+    const uint64_t bytes = uint64_t{kBurst} * port.frame_bytes();
+    return {.steps = {{"burst in hand", fmt::format("{} frames × {} bytes", kBurst, port.frame_bytes()), bytes}},
+            .bytes = (bytes + kKibibyte - 1) / kKibibyte * kKibibyte};
+  }
   return flowctl::required_headroom({.rate = rate,
                                      .frame_bytes = port.frame_bytes(),
                                      .peer_reaction = Duration{0},
@@ -81,11 +87,19 @@ flowctl::Headroom headroom_of(const PortConfig& port, Rate rate) {
 
 uint64_t needed_headroom(const PortConfig& port, Rate rate) { return headroom_of(port, rate).bytes; }
 
+namespace {
+
+bool is_headroom_known(const PortConfig& port, Rate rate) {
+  return !rate.is_unlimited() || port.pfc == PfcBackend::kEthdev;
+}
+
+}  // namespace
+
 void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates) {
   if (!config.buffer.on) return;
   for (size_t i = 0; i < config.ports.size(); ++i) {
     const PortConfig& port = config.ports[i];
-    if (rates[i].is_unlimited()) continue;
+    if (!is_headroom_known(port, rates[i])) continue;
     const uint64_t needed = needed_headroom(port, rates[i]);
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       const QueueConfig& queue = port.queues[tc];
@@ -95,10 +109,13 @@ void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates) {
         sum += fmt::format("{}{} ({})", sum.empty() ? "" : " + ", step.bytes, step.what);
       }
       throw_bad_input(
-          "{}: found headroom {} for lossless class {} of port {}; accepted: at least {} bytes: {} in whole KiB, where "
-          "pfc_reaction is {} at {}; or force: true",
+          "{}: found headroom {} for lossless class {} of port {}; accepted: at least {} bytes: {} in whole KiB{}; or "
+          "force: true",
           port.place, config::print_bytes(*queue.headroom), tc, port.name, needed, sum,
-          config::print_duration(port.pfc_reaction), config::print_rate(rates[i]));
+          port.pfc == PfcBackend::kEthdev
+              ? ""
+              : fmt::format(", where pfc_reaction is {} at {}", config::print_duration(port.pfc_reaction),
+                            config::print_rate(rates[i])));
     }
   }
   const dataplane::BufferSettings settings = buffer_settings(config, rates);
@@ -131,7 +148,8 @@ dataplane::BufferSettings buffer_settings(const SwitchConfig& config, const std:
       groups[tc].lossless = true;
       groups[tc].shared = queue.shared;
       groups[tc].xon_offset = queue.xon_offset;
-      groups[tc].headroom = queue.headroom.value_or(rates[i].is_unlimited() ? 0 : needed_headroom(port, rates[i]));
+      groups[tc].headroom =
+          queue.headroom.value_or(is_headroom_known(port, rates[i]) ? needed_headroom(port, rates[i]) : 0);
     }
   }
   // Workers learn of each other's charges a burst late.
@@ -223,6 +241,24 @@ void read_queue(const Value& value, unsigned traffic_class, bool buffered, const
   }
 }
 
+// A NIC sorts frames into its queues by PCP, and takes an untagged one for PCP 0. A class must be what its queue is, or
+// a queue that is closed would not stop it.
+void check_nic_classes(const Map& map, const SwitchConfig& config, const PortConfig& port) {
+  const Value pfc = map.at("pfc");
+  if (port.trust != dataplane::Trust::kPcp) {
+    pfc.refuse("frames, none, or trust: pcp beside it: the NIC sorts by PCP", "on a port that does not trust PCP");
+  }
+  if (port.default_class != 0) {
+    pfc.refuse("frames, none, or default_class: 0: the NIC takes an untagged frame for PCP 0",
+               fmt::format("beside default_class {}", port.default_class));
+  }
+  for (unsigned pcp = 0; pcp < kTrafficClasses; ++pcp) {
+    if (config.class_of_pcp[pcp] == pcp) continue;
+    pfc.refuse("frames, none, or classes.pcp as it is by default: each PCP has the NIC's queue of its number",
+               fmt::format("while PCP {} is class {}", pcp, config.class_of_pcp[pcp]));
+  }
+}
+
 void read_port(const Map& map, const SwitchConfig& config, PortConfig& port) {
   read_queues(map.at("queues"), config, port, port.queues);
   const bool lossless = lossless_classes(port) != 0;
@@ -234,6 +270,7 @@ void read_port(const Map& map, const SwitchConfig& config, PortConfig& port) {
   if (port.pfc != PfcBackend::kNone && !lossless) {
     map.at("pfc").refuse("none, or a class with lossless: true", "on a port without lossless classes");
   }
+  if (port.pfc == PfcBackend::kEthdev) check_nic_classes(map, config, port);
   if (port.pfc == PfcBackend::kFrames) port.watchdog = config.watchdog;
   const Value watchdog = map.at("watchdog");
   if (watchdog.is_missing()) return;

@@ -2,6 +2,7 @@
 
 #include "config/address.h"
 #include "config/units.h"
+#include "control/switch_config_parts.h"
 #include "net/drop_reason.h"
 
 namespace heddle::control {
@@ -121,15 +122,17 @@ Json buffer_view(const RunningSwitch& running, bool all) {
 }
 
 Json pfc_view(const RunningSwitch& running) {
+  const auto counted = [](const std::optional<uint64_t>& frames) { return frames ? Json(*frames) : Json(); };
   Json classes = Json::array();
   for (const PfcStatus& pfc : running.pfc_status()) {
     classes.push_back({{"port", pfc.port},
-                       {"backend", pfc.backend == PfcBackend::kFrames ? "frames" : "none"},
+                       {"backend", word_for(pfc_words(), pfc.backend)},
                        {"class", pfc.traffic_class},
-                       {"rx_pause", pfc.rx_pause},
-                       {"rx_resume", pfc.rx_resume},
-                       {"tx_pause", pfc.tx_pause},
-                       {"tx_resume", pfc.tx_resume},
+                       {"rx_pause", counted(pfc.pauses.rx_pause)},
+                       {"rx_resume", counted(pfc.pauses.rx_resume)},
+                       {"tx_pause", counted(pfc.pauses.tx_pause)},
+                       {"tx_resume", counted(pfc.pauses.tx_resume)},
+                       {"receiving", pfc.receiving},
                        {"paused", pfc.paused},
                        {"paused_us", pfc.paused_us},
                        {"rx_global_pause", pfc.rx_global_pause},

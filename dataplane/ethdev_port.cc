@@ -69,6 +69,7 @@ DeviceFacts examine(uint16_t id, const DeviceSettings& settings) {
 
   facts.rx_ring = rounded(settings.rx_ring, info.rx_desc_lim);
   facts.tx_ring = rounded(settings.tx_ring, info.tx_desc_lim);
+  facts.ring_packets = uint32_t{facts.rx_ring} + facts.tx_ring;
   facts.max_frame = longest_frame(settings, traits, info);
   facts.buffer_bytes = std::max<uint32_t>(info.min_rx_bufsize, facts.max_frame);
   const std::string slot = devarg(settings.devargs, "framesz");
@@ -89,6 +90,29 @@ DeviceFacts examine(uint16_t id, const DeviceSettings& settings) {
     facts.cannot.emplace_back("does not check IPv4 checksums; heddle does");
   }
   return facts;
+}
+
+// All but the number of queues.
+rte_eth_conf configuration(const DeviceSettings& settings, const DeviceFacts& facts) {
+  const rte_eth_dev_info info = info_of(facts.id);
+  rte_eth_conf conf{};
+  conf.rxmode.mtu = traits_of(facts.driver).mtu_outside
+                        ? std::min<uint32_t>(settings.mtu, RTE_ETHER_MTU)
+                        : std::min<uint32_t>(settings.mtu, facts.max_frame - kFrameOverMtu);
+  if (info.max_mtu != 0) conf.rxmode.mtu = std::min<uint32_t>(conf.rxmode.mtu, info.max_mtu);
+  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  return conf;
+}
+
+// Of a queue that lies between those of two classes.
+constexpr uint16_t kIdleRing = 32;
+
+// Descriptors of each of `count` queues, where `of_class` are those that packets reach: `ring`, or as few as can be.
+std::vector<uint16_t> ring_sizes(uint16_t count, const std::array<uint16_t, kTrafficClasses>& of_class, uint16_t ring,
+                                 const rte_eth_desc_lim& limit) {
+  std::vector<uint16_t> sizes(count, rounded(kIdleRing, limit));
+  for (const uint16_t queue : of_class) sizes[queue] = ring;
+  return sizes;
 }
 
 }  // namespace
@@ -112,12 +136,29 @@ EthdevPort::EthdevPort(const DeviceSettings& settings) : settings_(settings) {
 EthdevPort::EthdevPort(EthdevPort&& other) noexcept
     : settings_(std::move(other.settings_)),
       facts_(std::move(other.facts_)),
+      nic_(std::move(other.nic_)),
+      nic_pfc_(std::move(other.nic_pfc_)),
       probed_(std::exchange(other.probed_, false)),
       started_(std::exchange(other.started_, false)) {}
 
 EthdevPort::~EthdevPort() {
   stop();
   if (probed_) rte_eth_dev_close(facts_.id);
+}
+
+std::string EthdevPort::let_nic_do_pfc(uint8_t lossless, uint16_t quanta) {
+  nic_ = std::make_unique<EthdevNicPfc>(facts_.id);
+  nic_pfc_ = std::make_unique<NicPfc>(*nic_, lossless, quanta);
+  if (std::string why = nic_pfc_->configure(configuration(settings_, facts_)); !why.empty()) return why;
+  const ClassQueues& queues = nic_pfc_->queues();
+  const rte_eth_dev_info info = info_of(facts_.id);
+  facts_.ring_packets = 0;
+  for (const uint16_t ring : ring_sizes(queues.rx_count, queues.rx, facts_.rx_ring, info.rx_desc_lim))
+    facts_.ring_packets += ring;
+  for (const uint16_t ring : ring_sizes(queues.tx_count, queues.tx, facts_.tx_ring, info.tx_desc_lim))
+    facts_.ring_packets += ring;
+  facts_.by_class = queues;
+  return "";
 }
 
 void EthdevPort::start(rte_mempool* pool) {
@@ -128,24 +169,34 @@ void EthdevPort::start(rte_mempool* pool) {
                  said);
   };
   const rte_eth_dev_info info = info_of(facts_.id);
-  const DriverTraits& traits = traits_of(facts_.driver);
-  rte_eth_conf conf{};
-  conf.rxmode.mtu = traits.mtu_outside ? std::min<uint32_t>(settings_.mtu, RTE_ETHER_MTU)
-                                       : std::min<uint32_t>(settings_.mtu, facts_.max_frame - kFrameOverMtu);
-  if (info.max_mtu != 0) conf.rxmode.mtu = std::min<uint32_t>(conf.rxmode.mtu, info.max_mtu);
-  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-  check(rte_eth_dev_configure(facts_.id, 1, 1, &conf), "configure the device");
+  const rte_eth_conf conf = configuration(settings_, facts_);
+  const ClassQueues queues = facts_.by_class.value_or(ClassQueues{.rx_count = 1, .tx_count = 1});
+  if (!facts_.by_class) check(rte_eth_dev_configure(facts_.id, 1, 1, &conf), "configure the device");
 
   const int socket = rte_eth_dev_socket_id(facts_.id);
   const auto node = static_cast<unsigned>(socket);
-  rte_eth_rxconf rx = info.default_rxconf;
-  rx.rx_drop_en = 1;  // one full queue must not stop the others
-  check(rte_eth_rx_queue_setup(facts_.id, 0, facts_.rx_ring, node, &rx, pool), "set up its receive queue");
-  rte_eth_txconf tx = info.default_txconf;
-  tx.offloads = conf.txmode.offloads;
-  check(rte_eth_tx_queue_setup(facts_.id, 0, facts_.tx_ring, node, &tx), "set up its transmit queue");
+  const std::vector<uint16_t> rx_rings = ring_sizes(queues.rx_count, queues.rx, facts_.rx_ring, info.rx_desc_lim);
+  for (uint16_t queue = 0; queue < queues.rx_count; ++queue) {
+    rte_eth_rxconf rx = info.default_rxconf;
+    rx.rx_drop_en = 1;  // one full queue must not stop the others, unless the NIC pauses its sender because of it
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+      if (queues.rx[tc] == queue && ((queues.lossless >> tc) & 1U) != 0) rx.rx_drop_en = 0;
+    }
+    check(rte_eth_rx_queue_setup(facts_.id, queue, rx_rings[queue], node, &rx, pool), "set up its receive queues");
+  }
+  const std::vector<uint16_t> tx_rings = ring_sizes(queues.tx_count, queues.tx, facts_.tx_ring, info.tx_desc_lim);
+  for (uint16_t queue = 0; queue < queues.tx_count; ++queue) {
+    rte_eth_txconf tx = info.default_txconf;
+    tx.offloads = conf.txmode.offloads;
+    check(rte_eth_tx_queue_setup(facts_.id, queue, tx_rings[queue], node, &tx), "set up its transmit queues");
+  }
   check(rte_eth_dev_start(facts_.id), "start the device");
   started_ = true;
+  if (nic_pfc_ != nullptr) {
+    if (const std::string why = nic_pfc_->start(); !why.empty()) {
+      throw_failed("port {}: cannot do pfc 'ethdev': {}", settings_.name, why);
+    }
+  }
   // A router filters by MAC itself (several MACs, control frames); a driver that cannot do this delivers all anyway.
   rte_eth_promiscuous_enable(facts_.id);
 }
@@ -178,14 +229,8 @@ std::string EthdevPort::receive_mac_control() {
   return fmt::format("driver {} does not deliver MAC control frames ({})", facts_.driver, rte_strerror(-result));
 }
 
-std::string EthdevPort::lacks_for_hardware_pfc() const {
-  const rte_eth_dev_info info = info_of(facts_.id);
-  if (info.max_rx_queues < kTrafficClasses || info.max_tx_queues < kTrafficClasses) {
-    return fmt::format("driver {} has {} receive and {} transmit queues, PFC by the NIC takes {} of each",
-                       facts_.driver, info.max_rx_queues, info.max_tx_queues, kTrafficClasses);
-  }
-  return fmt::format("heddle polls one receive queue of a port, PFC by the NIC takes one of each class (driver {})",
-                     facts_.driver);
+NicPauses EthdevPort::nic_pauses(unsigned traffic_class) const {
+  return nic_pfc_ == nullptr ? NicPauses{} : nic_pfc_->pauses(traffic_class);
 }
 
 bool EthdevPort::driver_link_up() const {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "dataplane/nic_pfc.h"
 #include "net/headers.h"
 #include "net/packet.h"
 #include "net/rate.h"
@@ -40,11 +42,13 @@ struct DeviceFacts {
   uint32_t max_frame = 0;         // longest frame it sends and receives, without FCS
   uint32_t buffer_bytes = 0;      // data room that its receive side needs in an mbuf
   uint32_t resident_packets = 0;  // mbufs it keeps for itself beyond its rings (pcap's infinite_rx)
+  uint32_t ring_packets = 0;      // descriptors of all its queues
   uint16_t rx_ring = 0;           // as the driver rounds it
   uint16_t tx_ring = 0;
   LinkSource link_source = LinkSource::kEthdev;
   std::string netdev;
-  std::vector<std::string> cannot;  // one line each: what the device cannot do that a user might expect
+  std::optional<ClassQueues> by_class;  // nothing: one queue each way
+  std::vector<std::string> cannot;      // one line each: what the device cannot do that a user might expect
 };
 
 class EthdevPort {
@@ -55,7 +59,11 @@ class EthdevPort {
   EthdevPort(EthdevPort&& other) noexcept;
   EthdevPort& operator=(EthdevPort&&) = delete;
 
-  // Sets up one receive and one transmit queue with buffers from `pool`, starts the device, checks that it works.
+  // To be called before `start`, and at most once: the NIC is to do PFC for the classes of `lossless` (bit = class),
+  // with a queue each way for every class, asking for `quanta` each time. Returns why it cannot, in words that go
+  // behind "because"; empty if it can.
+  std::string let_nic_do_pfc(uint8_t lossless, uint16_t quanta);
+  // Sets up the queues with buffers from `pool`, starts the device, checks that it works.
   void start(rte_mempool* pool);
   void stop();
 
@@ -75,8 +83,8 @@ class EthdevPort {
 
   // Has MAC control frames delivered to us, as far as the driver knows how. Returns why it cannot; empty if it can.
   std::string receive_mac_control();
-  // Why the device cannot do PFC for us, one queue per class; empty if it could.
-  std::string lacks_for_hardware_pfc() const;
+  // What the NIC counted of a class's pauses, if it does PFC.
+  NicPauses nic_pauses(unsigned traffic_class) const;
 
   // Link state as the driver reports it.
   bool driver_link_up() const;
@@ -84,6 +92,8 @@ class EthdevPort {
  private:
   DeviceSettings settings_;
   DeviceFacts facts_;
+  std::unique_ptr<EthdevNicPfc> nic_;
+  std::unique_ptr<NicPfc> nic_pfc_;
   bool probed_ = false;
   bool started_ = false;
 };

@@ -10,10 +10,6 @@ namespace heddle::dataplane {
 
 namespace {
 
-// A device that takes nothing for this long has the frame at its head dropped: net_tap refuses some frames for ever,
-// and what waits behind must not pay for it.
-constexpr Duration kStuckLimit = 100 * kMillisecond;
-
 // Bursts a port may send before the other ports have their turn.
 constexpr unsigned kMaxBurstsPerRound = 8;
 
@@ -41,6 +37,8 @@ Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, Por
   for (const OwnedPort& port : settings_.owned) {
     const EgressSettings& egress = pipeline.ports[port.id].egress;
     pipeline_.port(port.id).reserve(egress.limit_packets);
+    class_senders_.push_back(port.by_class ? std::make_unique<ClassSender>(port.id, port.ethdev, *port.by_class)
+                                           : nullptr);
   }
   rte_rcu_qsbr_thread_register(control_.readers, settings_.index);
 }
@@ -99,8 +97,23 @@ void Worker::run() {
 }
 
 inline unsigned Worker::receive(const OwnedPort& port, Time now) {
+  if (port.by_class) [[unlikely]]
+    return receive_by_class(port, now);
+  return receive_from(port, 0, now);
+}
+
+// A class above XOFF stays in the NIC, which pauses the peer once the queue is full.
+unsigned Worker::receive_by_class(const OwnedPort& port, Time now) {
+  unsigned n = 0;
+  for (unsigned tc = kTrafficClasses; tc-- > 0;) {
+    if (((pipeline_.closed(port.id) >> tc) & 1U) == 0) n += receive_from(port, port.by_class->rx[tc], now);
+  }
+  return n;
+}
+
+inline unsigned Worker::receive_from(const OwnedPort& port, uint16_t queue, Time now) {
   Packet* packets[kBurst];
-  const unsigned n = rte_eth_rx_burst(port.ethdev, 0, packets, kBurst);
+  const unsigned n = rte_eth_rx_burst(port.ethdev, queue, packets, kBurst);
   if (n == 0) return 0;
   const unsigned kept = pipeline_.ingress(port.id, packets, n, now);
   pipeline_.forward(packets, kept, now);
@@ -120,7 +133,14 @@ unsigned Worker::take_inbox(Time now) {
 
 unsigned Worker::transmit_all(Time now) {
   unsigned sent = 0;
-  for (size_t i = 0; i < settings_.owned.size(); ++i) sent += transmit(settings_.owned[i], outboxes_[i], now);
+  for (size_t i = 0; i < settings_.owned.size(); ++i) {
+    const OwnedPort& port = settings_.owned[i];
+    if (port.by_class) [[unlikely]] {
+      sent += class_senders_[i]->send(pipeline_, kMaxBurstsPerRound, states_.is_up(port.id), now);
+    } else {
+      sent += transmit(port, outboxes_[i], now);
+    }
+  }
   return sent;
 }
 
@@ -135,38 +155,21 @@ inline unsigned Worker::transmit(const OwnedPort& port, Outbox& outbox, Time now
       if (outbox.count == 0) break;
       outbox.stuck_since = now;
     }
-    const uint16_t sent = rte_eth_tx_burst(port.ethdev, 0, outbox.packets.data() + outbox.first, outbox.count);
-    outbox.first = static_cast<uint16_t>(outbox.first + sent);
-    outbox.count = static_cast<uint16_t>(outbox.count - sent);
-    sent_in_all += sent;
-    if (outbox.count != 0) {
-      if (sent != 0) {
-        outbox.stuck_since = now;
-      } else if (elapsed(now, outbox.stuck_since) > kStuckLimit) [[unlikely]] {
-        give_up_on_stuck(port, outbox, now);
-      }
-      break;
-    }
+    sent_in_all += outbox.send(port.ethdev, 0, now);
+    if (outbox.count == 0) continue;
+    if (outbox.is_stuck(now)) [[unlikely]]
+      outbox.give_up(pipeline_, port.id, states_.is_up(port.id), now);
+    break;
   }
   return sent_in_all;
-}
-
-// One frame at a time while the link is up, so that only what the device refuses is lost; all of them on a dead link.
-void Worker::give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now) {
-  const bool up = states_.is_up(port.id);
-  const uint16_t lost = up ? 1 : outbox.count;
-  pipeline_.count_unsent(port.id, outbox.packets.data() + outbox.first, lost,
-                         up ? DropReason::kTransmitFailed : DropReason::kPortDown);
-  outbox.first = static_cast<uint16_t>(outbox.first + lost);
-  outbox.count = static_cast<uint16_t>(outbox.count - lost);
-  outbox.stuck_since = now;
 }
 
 void Worker::publish_views(Time now) {
   const unsigned restarts = peak_restarts_.load(std::memory_order_relaxed);
   const bool restart = restarts != peak_restarts_heeded_;
   peak_restarts_heeded_ = restarts;
-  for (const OwnedPort& port : settings_.owned) {
+  for (size_t i = 0; i < settings_.owned.size(); ++i) {
+    const OwnedPort& port = settings_.owned[i];
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       const EgressQueue& queue = pipeline_.port(port.id).queue(tc);
       QueueView& view = views_[port.id * kTrafficClasses + tc];
@@ -174,7 +177,7 @@ void Worker::publish_views(Time now) {
       view.bytes.set(queue.bytes());
       view.peak_bytes.set(std::max(view.peak_bytes.get(), queue.peak_bytes()));
       view.recent_peak.set(queue.peak_bytes());
-      publish_group(port.id, tc, now);
+      publish_group(i, tc, now);
     }
     if (restart) pipeline_.port(port.id).reset_peaks();
   }
@@ -183,11 +186,17 @@ void Worker::publish_views(Time now) {
   if (restart) pipeline_.buffer().reset_peaks();
 }
 
-void Worker::publish_group(PortId port, unsigned traffic_class, Time now) {
+void Worker::publish_group(size_t owned, unsigned traffic_class, Time now) {
+  const PortId port = settings_.owned[owned].id;
   GroupView& view = groups_[port * kTrafficClasses + traffic_class];
-  const flowctl::PauseState& pauses = pipeline_.pauses(port);
-  view.paused.set(pauses.is_paused(traffic_class) ? 1 : 0);
-  view.paused_ps.set(pauses.paused_time(traffic_class, now));
+  if (const ClassSender* sender = class_senders_[owned].get(); sender != nullptr) {
+    view.paused.set(sender->is_held(traffic_class) ? 1 : 0);
+    view.paused_ps.set(sender->held_time(traffic_class, now));
+  } else {
+    const flowctl::PauseState& pauses = pipeline_.pauses(port);
+    view.paused.set(pauses.is_paused(traffic_class) ? 1 : 0);
+    view.paused_ps.set(pauses.paused_time(traffic_class, now));
+  }
   if (!pipeline_.is_buffered()) return;
   const SharedBuffer& buffer = pipeline_.buffer();
   const SharedBuffer::Occupancy held = buffer.occupancy(port, traffic_class);
@@ -216,6 +225,7 @@ bool Worker::everything_sent() const {
   }
   for (size_t i = 0; i < settings_.owned.size(); ++i) {
     if (outboxes_[i].count != 0 || !pipeline_.port(settings_.owned[i].id).empty()) return false;
+    if (class_senders_[i] != nullptr && !class_senders_[i]->empty()) return false;
   }
   return true;
 }
@@ -225,10 +235,8 @@ void Worker::drop_everything() {
   }
   pipeline_.drop_held(DropReason::kShutdown);
   for (size_t i = 0; i < settings_.owned.size(); ++i) {
-    Outbox& outbox = outboxes_[i];
-    pipeline_.count_unsent(settings_.owned[i].id, outbox.packets.data() + outbox.first, outbox.count,
-                           DropReason::kShutdown);
-    outbox.count = 0;
+    outboxes_[i].drop(pipeline_, settings_.owned[i].id, outboxes_[i].count, DropReason::kShutdown);
+    if (class_senders_[i] != nullptr) class_senders_[i]->drop_all(pipeline_, DropReason::kShutdown);
     pipeline_.flush(settings_.owned[i].id, DropReason::kShutdown, clock_.now());
   }
 }

@@ -4,12 +4,16 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include <rte_rcu_qsbr.h>
 
+#include "dataplane/class_sender.h"
 #include "dataplane/clock.h"
 #include "dataplane/handover_ring.h"
+#include "dataplane/outbox.h"
 #include "dataplane/pipeline.h"
 #include "telemetry/counters.h"
 
@@ -46,13 +50,14 @@ struct GroupView {
   telemetry::Counter peak_headroom;
   telemetry::Counter threshold;  // XOFF at this moment, above the reserved bytes
   telemetry::Counter xoff;       // 1: its sender is told to pause
-  telemetry::Counter paused;     // 1: the peer has paused the class's queue
+  telemetry::Counter paused;     // 1: the peer has paused the class's queue (NIC: its queue takes no more)
   telemetry::Counter paused_ps;  // ever
 };
 
 struct OwnedPort {
   PortId id = 0;
   uint16_t ethdev = 0;
+  std::optional<ClassQueues> by_class;  // nothing: one queue each way
 };
 
 class Worker {
@@ -89,21 +94,14 @@ class Worker {
   bool is_drained() const { return drained_.load(std::memory_order_acquire); }
 
  private:
-  // Frames scheduled but not yet taken by the device.
-  struct Outbox {
-    std::array<Packet*, kBurst> packets{};
-    uint16_t first = 0;
-    uint16_t count = 0;
-    Time stuck_since = 0;
-  };
-
   unsigned receive(const OwnedPort& port, Time now);
+  unsigned receive_from(const OwnedPort& port, uint16_t queue, Time now);
+  unsigned receive_by_class(const OwnedPort& port, Time now);
   unsigned take_inbox(Time now);
   unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
   unsigned transmit_all(Time now);
-  void give_up_on_stuck(const OwnedPort& port, Outbox& outbox, Time now);
   void publish_views(Time now);
-  void publish_group(PortId port, unsigned traffic_class, Time now);
+  void publish_group(size_t owned, unsigned traffic_class, Time now);
   void publish_drain_times(Time now);
   bool everything_sent() const;
   void drop_everything();
@@ -125,7 +123,8 @@ class Worker {
   const TscClock& clock_;
   Mempools mempools_;
   Pipeline pipeline_;
-  std::vector<Outbox> outboxes_;
+  std::vector<Outbox> outboxes_;                             // by owned port
+  std::vector<std::unique_ptr<ClassSender>> class_senders_;  // likewise; null: one queue
   std::vector<QueueView> views_;
   std::vector<GroupView> groups_;
   telemetry::Counter shared_used_;

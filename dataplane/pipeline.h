@@ -38,9 +38,10 @@
 
 namespace heddle::dataplane {
 
-// Priority-based flow control by frames of our own.
+// Priority-based flow control by frames of our own, or by the NIC.
 struct PfcSettings {
   uint8_t classes = 0;  // bit = class that is paused when asked and whose sender is paused at XOFF; 0 = no PFC here
+  uint8_t by_nic = 0;   // bit = class that the NIC pauses and obeys: above XOFF its receive queue is closed (`closed`)
   uint16_t quanta = flowctl::kMaxQuanta;  // asked for each time
   Rate link;                              // what quanta are measured in; not unlimited
   net::Mac source{};                      // of the frames we send
@@ -173,6 +174,9 @@ class Pipeline {
   const Lanes* lanes() const { return lanes_.get(); }
   // The port's link has come up anew.
   void restart_link(PortId port, Time now);
+  // Classes (bit = class) above XOFF whose receive queues nobody must poll: what fills up there has the NIC pause the
+  // peer.
+  uint8_t closed(PortId port) const { return controls_[port].closed; }
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
   // What the PFC watchdog found, in order; the first kMaxIncidents. For the thread that runs the pipeline: others read
@@ -331,6 +335,7 @@ class Pipeline {
     PfcSettings settings;
     flowctl::PauseState pauses;  // what we must hold back
     flowctl::PfcSender sender;   // what our peer must hold back
+    uint8_t closed = 0;
     std::array<flowctl::Wred, kTrafficClasses> mark;
     std::array<flowctl::Wred, kTrafficClasses> drop;
     Random random{0};  // of marks and early drops at this port's queues

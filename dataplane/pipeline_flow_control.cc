@@ -129,10 +129,11 @@ unsigned Pipeline::send_control(PortId out, Packet** packets, unsigned room, Tim
   return 1;
 }
 
-// Priority groups have crossed XOFF or XON: their ports say so to their peers.
+// Priority groups have crossed XOFF or XON: their ports say so to their peers, or leave it to their NICs.
 void Pipeline::follow_buffer(Time now) {
   buffer_.take_changed([this, now](PortId port) {
     PortControl& control = controls_[port];
+    control.closed = buffer_.xoff(port) & control.settings.by_nic;
     control.sender.want(buffer_.xoff(port) & control.settings.classes);
     if (control.sender.is_due(now)) awaken(port);
   });

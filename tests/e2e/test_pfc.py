@@ -143,4 +143,5 @@ def test_headroom_is_refused(scene):
         return (switch_section() + f'ports: [{{name: a, device: net_null0, rate: 10G{port}}}]\n'
                 f'buffer: {{size: 4MB}}\nclasses: {{queues: {{3: {{lossless: true{queue}}}}}}}\n')
     refused(configuration('', ', headroom: 1kB'), 'headroom', 'burst in hand', 'pfc_reaction', 'force: true')
-    refused(configuration(', pfc: ethdev', ''), "found pfc 'ethdev'", 'net_null')
+    refused(configuration(', pfc: ethdev', ''), "found pfc 'ethdev'", 'trust: pcp')
+    refused(configuration(', pfc: ethdev, trust: pcp', ''), "found pfc 'ethdev'", 'net_null', 'neither PFC per queue nor DCB')

@@ -70,5 +70,28 @@ classes:
   EXPECT_EQ(to_json(load(json.dump(2))).dump(2), json.dump(2)) << "printed, it is a configuration again";
 }
 
+TEST(SwitchConfigFlow, PfcByTheNic) {
+  const SwitchConfig config = load(R"(
+ports:
+  - {name: a, device: net_null0, mtu: 4200, trust: pcp, pfc: ethdev}
+  - {name: b, device: net_null1, rate: 10G}
+watchdog: {}
+buffer: {size: 16MB}
+classes: {queues: {3: {lossless: true}}}
+)");
+  const PortConfig& a = config.ports[0];
+  EXPECT_EQ(a.pfc, PfcBackend::kEthdev);
+  EXPECT_FALSE(a.watchdog.has_value()) << "it would see no pause";
+  EXPECT_TRUE(config.ports[1].watchdog.has_value());
+  // The burst that crosses XOFF, in KiB, at any rate: the rest stays in the NIC.
+  static_assert(32 * 4222 == 135'104);
+  EXPECT_EQ(needed_headroom(a, Rate::unlimited()), 132U * 1024);
+  EXPECT_EQ(needed_headroom(a, Rate::gbps(400)), 132U * 1024);
+  const dataplane::BufferSettings settings = buffer_settings(config, {Rate::unlimited(), Rate::gbps(10)});
+  EXPECT_EQ(settings.groups[0][3].headroom, 132U * 1024);
+  const nlohmann::ordered_json json = to_json(config);
+  EXPECT_EQ(to_json(load(json.dump(2))).dump(2), json.dump(2));
+}
+
 }  // namespace
 }  // namespace heddle::control

@@ -245,6 +245,38 @@ const std::vector<Mistake>& buffer_mistakes() {
   return mistakes;
 }
 
+// The NIC sorts into its queues by PCP; the switch must find each frame in the class of its queue.
+const std::vector<Mistake>& nic_pfc_mistakes() {
+  const auto with = [](const std::string& keys, const std::string& classes = "", const std::string& queue = "") {
+    return "ports: [{name: a, device: net_null0, pfc: ethdev" + keys + "}]\nbuffer: {size: 2MB}\nclasses: {" + classes +
+           "queues: {3: {lossless: true" + queue + "}}}\n";
+  };
+  static const std::vector<Mistake> mistakes{
+      {"classes by DSCP", with(""), 1,
+       "found pfc 'ethdev' on a port that does not trust PCP; accepted: frames, none, or trust: pcp beside it: the NIC "
+       "sorts by PCP"},
+      {"classes by nothing", with(", trust: none, default_class: 3"), 1,
+       "found pfc 'ethdev' on a port that does not trust PCP; accepted: frames, none, or trust: pcp beside it: the NIC "
+       "sorts by PCP"},
+      {"untagged frames in a class of their own", with(", trust: pcp, default_class: 3"), 1,
+       "found pfc 'ethdev' beside default_class 3; accepted: frames, none, or default_class: 0: the NIC takes an "
+       "untagged frame for PCP 0"},
+      {"a PCP map of its own", with(", trust: pcp", "pcp: {2: 3}, "), 1,
+       "found pfc 'ethdev' while PCP 2 is class 3; accepted: frames, none, or classes.pcp as it is by default: each "
+       "PCP "
+       "has the NIC's queue of its number"},
+      {"less headroom than the burst that crosses XOFF", with(", trust: pcp", "", ", headroom: 49151"), 1,
+       "found headroom 49151B for lossless class 3 of port a; accepted: at least 49152 bytes: 48704 (burst in hand) in "
+       "whole KiB; or force: true"},
+      {"a watchdog over pauses that it does not see", with(", trust: pcp, watchdog: {}"), 1,
+       "found a watchdog on a port that nobody can pause; accepted: none, or pfc: frames beside it"},
+      {"PFC by the NIC without lossless classes", port("pfc: ethdev, trust: pcp"), 2,
+       "found pfc 'ethdev' on a port without lossless classes; accepted: none, or a class with lossless: true"},
+  };
+  return mistakes;
+}
+
+TEST(SwitchConfigMistakes, NicPfc) { expect_messages(nic_pfc_mistakes()); }
 TEST(SwitchConfigMistakes, Buffer) { expect_messages(buffer_mistakes()); }
 TEST(SwitchConfigMistakes, Document) { expect_messages(document_mistakes()); }
 TEST(SwitchConfigMistakes, Switch) { expect_messages(switch_mistakes()); }
