@@ -146,8 +146,8 @@ EthdevPort::~EthdevPort() {
   if (probed_) rte_eth_dev_close(facts_.id);
 }
 
-std::string EthdevPort::let_nic_do_pfc(uint8_t lossless, uint16_t quanta) {
-  nic_ = std::make_unique<EthdevNicPfc>(facts_.id);
+std::string EthdevPort::let_nic_do_pfc(uint8_t lossless, uint16_t quanta, std::unique_ptr<NicPfcDevice> nic) {
+  nic_ = nic != nullptr ? std::move(nic) : std::make_unique<EthdevNicPfc>(facts_.id);
   nic_pfc_ = std::make_unique<NicPfc>(*nic_, lossless, quanta);
   if (std::string why = nic_pfc_->configure(configuration(settings_, facts_)); !why.empty()) return why;
   const ClassQueues& queues = nic_pfc_->queues();

@@ -61,8 +61,8 @@ class EthdevPort {
 
   // To be called before `start`, and at most once: the NIC is to do PFC for the classes of `lossless` (bit = class),
   // with a queue each way for every class, asking for `quanta` each time. Returns why it cannot, in words that go
-  // behind "because"; empty if it can.
-  std::string let_nic_do_pfc(uint8_t lossless, uint16_t quanta);
+  // behind "because"; empty if it can. `nic`: who is asked instead of ethdev, for tests.
+  std::string let_nic_do_pfc(uint8_t lossless, uint16_t quanta, std::unique_ptr<NicPfcDevice> nic = nullptr);
   // Sets up the queues with buffers from `pool`, starts the device, checks that it works.
   void start(rte_mempool* pool);
   void stop();
@@ -92,7 +92,7 @@ class EthdevPort {
  private:
   DeviceSettings settings_;
   DeviceFacts facts_;
-  std::unique_ptr<EthdevNicPfc> nic_;
+  std::unique_ptr<NicPfcDevice> nic_;
   std::unique_ptr<NicPfc> nic_pfc_;
   bool probed_ = false;
   bool started_ = false;

@@ -75,7 +75,7 @@ class NicPfc {
 };
 
 // The device with that ethdev id.
-class EthdevNicPfc final : public NicPfcDevice {
+class EthdevNicPfc : public NicPfcDevice {
  public:
   explicit EthdevNicPfc(uint16_t id) : id_(id) {}
   rte_eth_dev_info info() const override;

@@ -278,5 +278,62 @@ TEST(NicPfc, IsRefusedByVirtualDevices) {
   }
 }
 
+// net_null under the name of a NIC that does DCB as ixgbe does: the queues are real, what it says of classes is not.
+class DcbOverNull final : public EthdevNicPfc {
+ public:
+  using EthdevNicPfc::EthdevNicPfc;
+  int configure(uint16_t rx, uint16_t tx, const rte_eth_conf& conf) override {
+    rte_eth_conf plain = conf;
+    plain.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+    plain.txmode.mq_mode = RTE_ETH_MQ_TX_NONE;
+    return EthdevNicPfc::configure(rx, tx, plain);
+  }
+  int dcb_info(rte_eth_dcb_info& dcb) const override { return answers.dcb_info(dcb); }
+  int set_priority_pfc(rte_eth_pfc_conf& conf) override { return answers.set_priority_pfc(conf); }
+  FakeNic answers;
+};
+
+TEST(NicPfc, QueuesOfEveryClassAreSetUp) {
+  support::need_eal();
+  EthdevPort port({.name = "a", .devargs = "net_null8", .rx_ring = 128, .tx_ring = 64});
+  auto nic = std::make_unique<DcbOverNull>(port.facts().id);
+  nic->answers.configured = {{8, 8}};  // eight classes from the start
+  ASSERT_EQ(port.let_nic_do_pfc(kLossless, 1000, std::move(nic)), "");
+  ASSERT_TRUE(port.facts().by_class.has_value());
+  const ClassQueues& queues = *port.facts().by_class;
+  EXPECT_EQ(port.facts().ring_packets, 8U * 128 + 105 * 32 + 8 * 64 + 49 * 32) << "113 and 57 queues";
+
+  rte_mempool* pool = rte_pktmbuf_pool_create("nic-pfc-test", 1023, 0, kPrivateBytes, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+  ASSERT_NE(pool, nullptr);
+  port.start(pool);
+  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
+    Packet* packets[4];
+    ASSERT_EQ(rte_eth_rx_burst(port.facts().id, queues.rx[tc], packets, 4), 4) << "class " << tc;
+    EXPECT_EQ(rte_eth_tx_burst(port.facts().id, queues.tx[tc], packets, 4), 4) << "class " << tc;
+  }
+  port.stop();
+  rte_mempool_free(pool);
+}
+
+TEST(NicPfc, ANicThatRefusesItsPausesStopsTheStart) {
+  support::need_eal();
+  EthdevPort port({.name = "a", .devargs = "net_null9"});
+  auto nic = std::make_unique<DcbOverNull>(port.facts().id);
+  nic->answers.configured = {{8, 8}};
+  nic->answers.set_result = -ENOSYS;
+  ASSERT_EQ(port.let_nic_do_pfc(kLossless, 1000, std::move(nic)), "");
+  rte_mempool* pool = rte_pktmbuf_pool_create("nic-pfc-test", 1023, 0, kPrivateBytes, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+  ASSERT_NE(pool, nullptr);
+  try {
+    port.start(pool);
+    ADD_FAILURE() << "started";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "port a: cannot do pfc 'ethdev': driver net_null does no PFC for class 3: Function not implemented");
+  }
+  port.stop();
+  rte_mempool_free(pool);
+}
+
 }  // namespace
 }  // namespace heddle::dataplane
