@@ -17,6 +17,7 @@ class OverRead : public testing::TestWithParam<Plant> {};
 
 TEST_P(OverRead, IsNoticed) {
   if (!kAddressSanitizer) GTEST_SKIP() << "needs a build with AddressSanitizer";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // other tests may have started DPDK's threads
   const Bytes whole = roce4();
   const OwnedPacket packet = make_packet(std::span(whole).first(GetParam().real_bytes));
   packet->data_len = static_cast<uint16_t>(whole.size());
@@ -32,6 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, OverRead,
 
 TEST(OverRead, PastTheFirstSegmentIsNoticedToo) {
   if (!kAddressSanitizer) GTEST_SKIP() << "needs a build with AddressSanitizer";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // other tests may have started DPDK's threads
   const Bytes whole = roce4();
   const OwnedPacket packet = make_packet(whole, {.first_segment = 30});
   packet->data_len = static_cast<uint16_t>(whole.size());  // a driver that lies about its segment
