@@ -29,6 +29,9 @@ struct LaneSettings {
   // By port: P_Keys of the host behind it, whose packets must have one of them and who gets no others (IBTA 10.9.4).
   // Empty: not looked at.
   std::vector<std::vector<uint16_t>> partitions;
+  // FECN marking (IBTA A10.2.1), where egress classes have a marking curve: packets shorter than that are left alone.
+  uint32_t fecn_packet_size = 0;
+  std::vector<bool> marks_victims;  // by port, Victim_Mask: see Lanes::Port::starved; empty: none
 };
 
 // Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
@@ -38,6 +41,7 @@ class Lanes {
  public:
   explicit Lanes(const LaneSettings& settings)
       : period_(flowctl::credit_period(settings.credits, fastest(settings.links))),
+        fecn_packet_size_(settings.fecn_packet_size),
         maps_(settings.lane_maps),
         ports_(settings.links.size()) {
     for (size_t i = 0; i < ports_.size(); ++i) ports_[i].credits.configure(settings.credits, settings.links[i]);
@@ -46,11 +50,16 @@ class Lanes {
       ports_[i].arbiter = flowctl::VlArbiter(settings.arbitration[i]);
     }
     for (size_t i = 0; i < settings.partitions.size(); ++i) ports_[i].partitions = settings.partitions[i];
+    for (size_t i = 0; i < settings.marks_victims.size(); ++i) ports_[i].marks_victims = settings.marks_victims[i];
   }
 
   struct Port {
     flowctl::LinkCredits credits;
     uint8_t stalled = 0;  // lanes whose next packet has no credit
+    // Lanes that had none at some time since they last sent: their congestion comes from further on, the port is a
+    // victim of it and not its root (IBTA A10.2.1.1).
+    uint8_t starved = 0;
+    bool marks_victims = false;  // all the same
     std::array<Time, kTrafficClasses> since{};
     std::array<Duration, kTrafficClasses> ended{};  // stalls that are over, summed
     uint64_t violations = 0;                        // packets that came without credit, or found no room
@@ -73,6 +82,7 @@ class Lanes {
       stalled ^= static_cast<uint8_t>(1U << vl);
       if (now_stalled) {
         since[vl] = now;
+        starved |= static_cast<uint8_t>(1U << vl);
       } else {
         ended[vl] += now - since[vl];
       }
@@ -87,6 +97,7 @@ class Lanes {
   const Port& port(PortId id) const { return ports_[id]; }
   size_t size() const { return ports_.size(); }
   Duration period() const { return period_; }
+  uint32_t fecn_packet_size() const { return fecn_packet_size_; }
 
   uint8_t lane(PortId in, PortId out, unsigned sl) const {
     return maps_.empty() ? uint8_t{0} : maps_[in * ports_.size() + out][sl];
@@ -102,6 +113,7 @@ class Lanes {
   }
 
   Duration period_;
+  uint32_t fecn_packet_size_;
   std::vector<LaneMap> maps_;
   std::vector<Port> ports_;
 };

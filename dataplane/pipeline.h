@@ -250,6 +250,7 @@ class Pipeline {
   [[gnu::noinline]] void mark(Packet* packet, uint64_t queued);
   bool may_mark(PortId out) const;
   unsigned schedule_and_mark(PortId out, Packet** packets, unsigned room, Time now);
+  bool is_marked_by_lot(const PacketMeta& meta, uint64_t queued);
   void settle_sent(Packet* const* packets, unsigned count, Time now);
 
   // --- flow control (pipeline_flow_control.cc)
@@ -304,6 +305,7 @@ class Pipeline {
   void gate(PortId out, unsigned vl, Time now);
   void receive_credits(Packet* packet, Time now);
   bool schedule_lane(PortId out, Packet** packet, Time now);
+  [[gnu::noinline]] void mark_fecn(Packet* packet, uint64_t queued);
   bool send_credits(PortId out, Packet** packets, Time now);
   void keep_period(Time now);
   void attend_lanes(Time now);

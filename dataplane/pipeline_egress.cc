@@ -60,12 +60,16 @@ void Pipeline::mark(Packet* packet, uint64_t queued) {
   const PacketMeta& meta = meta_of(packet);
   uint8_t* ip = frame_of(packet) + meta.l3_offset;
   if (!flowctl::is_capable(flowctl::ecn_of(ip, meta.l3))) return;
+  if (is_marked_by_lot(meta, queued)) flowctl::mark_ce(ip, meta.l3);
+}
+
+bool Pipeline::is_marked_by_lot(const PacketMeta& meta, uint64_t queued) {
   PortControl& control = controls_[meta.out_port];
   telemetry::FlowControlCounters& counters = counters_.flow_control[meta.out_port];
   counters.ecn_eligible[meta.traffic_class].add(1);
-  if (!control.mark[meta.traffic_class].strikes(queued, control.random)) return;
-  flowctl::mark_ce(ip, meta.l3);
+  if (!control.mark[meta.traffic_class].strikes(queued, control.random)) return false;
   counters.ecn_marked[meta.traffic_class].add(1);
+  return true;
 }
 
 void Pipeline::count_unsent(PortId out, Packet* const* packets, unsigned count, DropReason reason) {

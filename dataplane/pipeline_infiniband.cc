@@ -158,6 +158,7 @@ unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Tim
     lanes.credits.sent(meta.traffic_class, lanes.credits.blocks_of(packet->pkt_len));
     release_lane(packet);
     net::header_at<net::Lrh>(frame_of(packet), 0)->vl_version = static_cast<uint8_t>(meta.traffic_class << 4U);
+    lanes.starved &= static_cast<uint8_t>(~(1U << meta.traffic_class));
     gate(out, meta.traffic_class, now);
     counters_.ports[out].tx_packets.add(1);
     counters_.ports[out].tx_bytes.add(packet->pkt_len);
@@ -173,13 +174,31 @@ bool Pipeline::schedule_lane(PortId out, Packet** packet, Time now) {
   const unsigned vl = lanes.arbitrated && port.may_send_at(now)
                           ? lanes.arbiter.pick(static_cast<uint16_t>(port.backlog() & ~port.paused()))
                           : flowctl::VlArbiter::kNone;
-  if (vl == flowctl::VlArbiter::kNone) return port.schedule(packet, 1, now) != 0;
+  const auto each = [this, out](Packet* leaving, uint64_t left) {
+    if (left > controls_[out].mark_above[meta_of(leaving).traffic_class]) [[unlikely]]
+      mark_fecn(leaving, left);
+  };
+  if (vl == flowctl::VlArbiter::kNone) return port.schedule(packet, 1, now, each) != 0;
   const uint8_t paused = port.paused();
   port.set_paused(static_cast<uint8_t>(~(1U << vl)));
-  const bool sent = port.schedule(packet, 1, now) != 0;
+  const bool sent = port.schedule(packet, 1, now, each) != 0;
   port.set_paused(paused);
   if (sent) lanes.arbiter.sent((*packet)->pkt_len);
   return sent;
+}
+
+// As ECN at dequeue. A port whose lane has waited for credit while the packet was in its queue is not where the
+// congestion begins (IBTA A10.2.1.1: a victim, not a root).
+void Pipeline::mark_fecn(Packet* packet, uint64_t queued) {
+  const PacketMeta& meta = meta_of(packet);
+  const Lanes::Port& port = lanes_->port(meta.out_port);
+  if (packet->pkt_len < lanes_->fecn_packet_size()) return;
+  const bool is_victim =
+      ((port.starved >> meta.traffic_class) & 1U) != 0 || before(meta.arrival, port.since[meta.traffic_class]);
+  if (is_victim && !port.marks_victims) return;
+  if (is_marked_by_lot(meta, queued)) {
+    flowctl::mark_fecn(*net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh)));
+  }
 }
 
 bool Pipeline::send_credits(PortId out, Packet** packets, Time now) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -61,7 +63,7 @@ unsigned threads_of(const BenchRun& run) {
 
 bool is_infiniband(const std::string& scheme) { return scheme.starts_with(kInfiniband); }
 
-// The same hosts and links, as InfiniBand has them: no congestion control, nothing put in order on the way.
+// The same hosts and links, as InfiniBand has them: no congestion control but its own, nothing put in order on the way.
 void put_on_infiniband(Scenario& scenario, std::string_view scheduler) {
   scenario.hosts.link_layer = LinkLayer::kInfiniband;
   scenario.hosts.dcqcn.reset();
@@ -107,6 +109,7 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
   };
   Scenario result = scenario;
   result.hosts.link_layer = LinkLayer::kEthernet;
+  const std::optional<flowctl::CctiSettings> ccti = std::exchange(result.hosts.ccti, std::nullopt);
   const size_t plus = scheme.find('+');
   const std::string base = scheme.substr(0, plus);
   if (base == kHostSpray) {
@@ -114,6 +117,7 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
     result.hosts.entropy = Entropy::kPerPacket;
   } else if (base == kInfiniband || base == kInfinibandAdaptive) {
     put_on_infiniband(result, base == kInfiniband ? "ecmp" : "adaptive");
+    result.hosts.ccti = ccti;
   } else if (const auto scheduler = lb::scheduler_named(base)) {
     result.switches.scheduler = *scheduler;
   } else {
@@ -314,6 +318,7 @@ BenchOutcome Runner::run_one(size_t index) {
   experiment.settings.run.threads = std::max(1U, threads_of(run) / workers_);
   experiment.settings.captures = options_.captures;
   const Time until = experiment.settings.run.until;
+  experiment.settings.run.timeline = options_.pauses;
   experiment.settings.on_progress = [&](const Progress& progress) { return note_progress(index, progress, until); };
   const RunResult result = run_fabric(experiment.topology, experiment.workload, experiment.settings);
 

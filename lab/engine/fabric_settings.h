@@ -11,6 +11,7 @@
 
 #include "dataplane/egress_queue.h"
 #include "flowctl/dcqcn.h"
+#include "flowctl/ib_congestion.h"
 #include "flowctl/link_credits.h"
 #include "lab/engine/flow_control_settings.h"
 #include "lab/topology/link_state.h"
@@ -49,6 +50,7 @@ struct InfinibandSettings {
   std::string tables;                     // a directory of dumps to take instead; "" = none
   uint8_t lmc = 0;                        // 0–7: a host has 2^lmc addresses, each with a path of its own
   std::vector<Partition> partitions;      // none: everybody talks to everybody
+  flowctl::FecnSettings fecn;             // in force where hosts heed it (HostSettings::ccti)
 
   bool is_plain_shortest_path() const { return routing == "shortest-path" && tables.empty(); }
 };
@@ -104,8 +106,12 @@ struct HostSettings {
   uint64_t window_bytes = 0;           // most unacknowledged bytes of a queue pair; 0 = line rate, no window
   Duration retransmit_timeout = 4 * kMillisecond;  // restarts with every ACK
   bool start_jitter = true;                        // of messages released by time alone: up to one packet time
-  std::optional<flowctl::DcqcnSet> dcqcn{};        // congestion control; nothing: every queue pair sends at line rate
-  uint8_t ack_dscp = 26;                           // 0–63: by default ACKs share the class of data
+  // Congestion control, of Ethernet links and of InfiniBand's; nothing: every queue pair sends at line rate.
+  std::optional<flowctl::DcqcnSet> dcqcn{};
+  std::optional<flowctl::CctiSettings> ccti{};
+  Rate static_rate;                  // of each queue pair, at most (IBTA 9.11); unlimited: the port's
+  bool static_rate_of_path = false;  // that of the slowest link on the way, as path records have it
+  uint8_t ack_dscp = 26;             // 0–63: by default ACKs share the class of data
 };
 
 struct RunSettings {
@@ -115,6 +121,7 @@ struct RunSettings {
   Time until = 0;              // 0 = until all is done; packets and timers from then on are not looked at
   Duration trigger_delay = 0;  // 0 = the smallest link delay
   Time warm_up = 0;            // goodput in steady state counts from then on; 0 = it is not measured
+  bool timeline = false;       // the result has every stretch in which a lane waited for credit
 
   unsigned thread_count() const { return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency()); }
 };

@@ -1,46 +1,86 @@
 #include "lab/engine/pause_log.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "net/random.h"
 
 namespace heddle::lab {
 
 size_t PauseLog::KeyHash::operator()(const Key& key) const {
-  const uint64_t place = uint64_t{key.message} << 24U | uint64_t{key.port} << 8U | key.traffic_class;
-  return mix64(place ^ mix64(key.origin));
+  return mix64(uint64_t{key.message} << 24U | uint64_t{key.port} << 8U | key.traffic_class);
 }
 
-void PauseLog::close(PortIndex port, unsigned traffic_class, Time now) {
-  Queue& of = queue(port, traffic_class);
-  of.past.push_back(
-      {port, static_cast<uint8_t>(traffic_class), of.open_since, std::max(of.open_since, now), of.open_origin});
+void PauseLog::note_class(PortIndex port, unsigned tc, bool paused, PauseOrigin origin, Time now) {
+  const bool was = ((paused_[port] >> tc) & 1U) != 0;
+  Queue& of = queue(port, tc);
+  if (was == paused && (!was || of.open_origin == origin)) return;
+  if (was) close(of, now);
+  if (was != paused) paused_[port] ^= static_cast<uint8_t>(1U << tc);
+  if (!paused) return;
+  of.open_since = now;
+  of.open_origin = origin;
+}
+
+void PauseLog::close(Queue& of, Time now) const {
+  if (now <= of.open_since) return;  // it took no time
+  const uint64_t number = of.forgotten + of.past.size();
+  Past pause{of.open_since, now, of.open_origin, 0, number};
+  if (!of.past.empty()) {
+    const Past& last = of.past.back();
+    pause.before = last.before + last.length();
+    if (last.origin == pause.origin) pause.run = last.run;
+  }
+  of.past.push_back(pause);
   of.open_origin = PauseOrigin();
 }
 
-// From the first pause that was not over when the packet came.
-void PauseLog::add_wait(PortIndex port, unsigned traffic_class, MessageId message, Time since, Time now) {
-  const std::vector<PauseInterval>& past = queue(port, traffic_class).past;
-  auto pause = past.end();
-  while (pause != past.begin() && std::prev(pause)->until > since) --pause;
-  for (; pause != past.end(); ++pause) add_overlap(*pause, message, since, now);
+void PauseLog::Wait::add(PauseOrigin origin, Duration time) {
+  const auto of = std::find_if(held.begin(), held.end(), [origin](const auto& known) { return known.first == origin; });
+  if (of != held.end()) {
+    of->second += time;
+  } else {
+    held.emplace_back(origin, time);
+  }
 }
 
-void PauseLog::add_overlap(const PauseInterval& pause, MessageId message, Time since, Time now) {
-  Wait& wait = waits_[{message, pause.port, pause.traffic_class, pause.origin.mark()}];
-  const Time from = std::max({pause.from, since, wait.until});
-  const Time until = std::min(pause.until, now);
-  if (from >= until) return;
-  wait.held += until - from;
-  wait.until = until;
+// Backwards from the last pause, a run of pauses of one origin at a time, to the first that was not over when the
+// packet came or, if packets of the message have left since, when the last of them did.
+void PauseLog::add_wait(const Queue& of, const Key& key, Time since, Time now) {
+  Wait& wait = waits_[key];
+  const Time begin = std::max(since, wait.until);
+  wait.until = now;
+  for (size_t end = of.past.size(); end > of.unneeded && of.past[end - 1].until > begin;) {
+    const Past& last = of.past[end - 1];
+    size_t first = last.run > of.forgotten ? static_cast<size_t>(last.run - of.forgotten) : 0;
+    if (of.past[first].until <= begin) {
+      const auto seen = std::partition_point(of.past.begin() + static_cast<std::ptrdiff_t>(first),
+                                             of.past.begin() + static_cast<std::ptrdiff_t>(end),
+                                             [begin](const Past& pause) { return pause.until <= begin; });
+      first = static_cast<size_t>(seen - of.past.begin());
+    }
+    const Past& earliest = of.past[first];
+    const Duration all = last.before + last.length() - earliest.before;
+    wait.add(last.origin, all - (begin > earliest.from ? begin - earliest.from : 0));
+    end = first;
+  }
+}
+
+// The last one stays: `origin_since` asks for it.
+void PauseLog::drop_unneeded(Queue& of, Time since) {
+  while (of.unneeded + 1 < of.past.size() && of.past[of.unneeded].until <= since) ++of.unneeded;
+  if (of.unneeded < 64 || of.unneeded < of.past.size() / 2) return;
+  of.past.erase(of.past.begin(), of.past.begin() + static_cast<std::ptrdiff_t>(of.unneeded));
+  of.forgotten += of.unneeded;
+  of.unneeded = 0;
 }
 
 std::vector<PauseInterval> PauseLog::intervals() const {
   std::vector<PauseInterval> all;
-  for (const Queue& of : queues_) {
-    std::copy_if(of.past.begin(), of.past.end(), std::back_inserter(all),
-                 [](const PauseInterval& pause) { return pause.from != pause.until; });
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    for (const Past& pause : queues_[i].past) {
+      all.push_back({static_cast<PortIndex>(i / kTrafficClasses), static_cast<uint8_t>(i % kTrafficClasses), pause.from,
+                     pause.until, pause.origin});
+    }
   }
   return all;
 }
@@ -49,7 +89,7 @@ std::vector<HeldMessage> PauseLog::held() const {
   std::vector<HeldMessage> all;
   all.reserve(waits_.size());
   for (const auto& [key, wait] : waits_) {
-    if (wait.held != 0) all.push_back({key.message, PauseOrigin(key.origin), wait.held});
+    for (const auto& [origin, time] : wait.held) all.push_back({key.message, origin, time});
   }
   return all;
 }

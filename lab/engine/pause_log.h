@@ -1,14 +1,20 @@
-// When the ports of a node were held back by PFC, where that began, and which messages waited because of it.
+// When the ports of a node were held back, by PFC or for want of credit, where that began, and which messages waited
+// because of it.
 //
 // A pause spreads: a switch whose egress queue is held back fills up and pauses others in turn. The lab's pause frames
 // therefore name, beside what is on the wire, the queue where the congestion is: the egress queue of the class that
 // holds most bytes in the switch that sends the frame, or, if that queue is itself held back, or was while the packet
 // at its head has waited, the one that its own pause names. So every pause knows its origin, and a report can tell a
 // flow that takes part in the congestion from one that only shares links with it.
+//
+// A lane of an InfiniBand link that waits for credit is the same: its flow-control packets name the queue that holds
+// most of the buffer they speak for, and a wait has the origin that the packet names which ends it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lab/topology/topology.h"
@@ -35,7 +41,7 @@ class PauseOrigin {
   uint64_t mark_ = 0;
 };
 
-// A class of a port was held back from `from` until `until`.
+// A class (lane) of a port was held back from `from` until `until`.
 struct PauseInterval {
   PortIndex port = 0;
   uint8_t traffic_class = 0;
@@ -53,15 +59,31 @@ struct HeldMessage {
 
 class PauseLog {
  public:
-  explicit PauseLog(size_t ports) : queues_(ports * kTrafficClasses), paused_(ports) {}
+  // Without `keeps_all` pauses are forgotten that nothing in the queue has seen, and `intervals` has a part of them.
+  // Then packets leave a queue in the order in which they came.
+  explicit PauseLog(size_t ports, bool keeps_all = true)
+      : keeps_all_(keeps_all), queues_(ports * kTrafficClasses), paused_(ports) {}
 
-  // What a port's pauses are from `now` on; `origin` is that of the frame which said so. Calls `ended(traffic_class)`
-  // for each class whose pause is over by that, or has another origin from now on.
-  template <typename Ended>
-  void note(PortIndex port, uint8_t paused, PauseOrigin origin, Time now, const Ended& ended);
+  // What a port's pauses are from `now` on; `origin` is that of the frame which said so.
   void note(PortIndex port, uint8_t paused, PauseOrigin origin, Time now) {
-    note(port, paused, origin, now, [](unsigned) {});
+    if ((paused_[port] | paused) == 0) return;
+    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) note_class(port, tc, ((paused >> tc) & 1U) != 0, origin, now);
   }
+  // Of one class alone.
+  void note_class(PortIndex port, unsigned traffic_class, bool paused, PauseOrigin origin, Time now);
+  // Of all classes that are, or were, held back, each with an origin of its own.
+  void note_each(PortIndex port, uint8_t paused, const PauseOrigin* by_class, Time now) {
+    for (unsigned changed = paused_[port] ^ paused; changed != 0; changed &= changed - 1) {
+      const auto tc = static_cast<unsigned>(__builtin_ctz(changed));
+      note_class(port, tc, ((paused >> tc) & 1U) != 0, by_class[tc], now);
+    }
+  }
+  // The pause that holds the queue back, if one does, has another origin than was thought.
+  void correct_origin(PortIndex port, unsigned traffic_class, PauseOrigin origin) {
+    queue(port, traffic_class).open_origin = origin;
+  }
+  // Bit = class that is held back now.
+  uint8_t paused(PortIndex port) const { return paused_[port]; }
 
   // Of the pause that holds the queue back, or of the last that has ended after `since`; unknown if there is none.
   PauseOrigin origin_since(PortIndex port, unsigned traffic_class, Time since) const {
@@ -73,31 +95,38 @@ class PauseLog {
   // A packet of that message has stood in a queue since `since` and leaves it at `now`: the pauses meanwhile held the
   // message back. What several packets of it wait for together counts once.
   void note_wait(PortIndex port, unsigned traffic_class, MessageId message, Time since, Time now) {
-    const Queue& of = queue(port, traffic_class);
-    if (of.past.empty() || of.past.back().until <= since) return;
-    add_wait(port, traffic_class, message, since, now);
+    Queue& of = queue(port, traffic_class);
+    if (of.past.empty()) return;
+    if (of.past.back().until > since) add_wait(of, {message, port, static_cast<uint8_t>(traffic_class)}, since, now);
+    forget(of, since);
   }
-  // The same for the pause of the queue that has just ended.
-  void note_wait_for_last(PortIndex port, unsigned traffic_class, MessageId message, Time since) {
-    const PauseInterval& last = queue(port, traffic_class).past.back();
-    if (last.until > since) add_overlap(last, message, since, last.until);
-  }
+  // A packet of no message has left a queue in which it had stood since `since`.
+  void note_left(PortIndex port, unsigned traffic_class, Time since) { forget(queue(port, traffic_class), since); }
 
   // All pauses that have ended, by port, class and time; and what waited, in no order.
   std::vector<PauseInterval> intervals() const;
   std::vector<HeldMessage> held() const;
 
  private:
+  struct Past {
+    Time from;
+    Time until;
+    PauseOrigin origin;
+    Duration before;  // how long the queue's pauses before it lasted, in all
+    uint64_t run;     // number of the first of the pauses up to this one that have its origin
+    Duration length() const { return until - from; }
+  };
   struct Queue {
     Time open_since = 0;  // of the pause that goes on
     PauseOrigin open_origin;
-    std::vector<PauseInterval> past;
+    uint64_t forgotten = 0;  // pauses that are no more in `past`: the number of its first
+    size_t unneeded = 0;     // at the front of `past`, that nothing in the queue has seen
+    std::vector<Past> past;
   };
   struct Key {
     MessageId message;
     PortIndex port;
     uint8_t traffic_class;
-    uint64_t origin;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
@@ -105,7 +134,8 @@ class PauseLog {
   };
   struct Wait {
     Time until = 0;  // what was before has been counted
-    Duration held = 0;
+    std::vector<std::pair<PauseOrigin, Duration>> held;
+    void add(PauseOrigin origin, Duration time);
   };
 
   const Queue& queue(PortIndex port, unsigned traffic_class) const {
@@ -114,36 +144,17 @@ class PauseLog {
   Queue& queue(PortIndex port, unsigned traffic_class) {
     return queues_[port * size_t{kTrafficClasses} + traffic_class];
   }
-  void close(PortIndex port, unsigned traffic_class, Time now);
-  void add_wait(PortIndex port, unsigned traffic_class, MessageId message, Time since, Time now);
-  void add_overlap(const PauseInterval& pause, MessageId message, Time since, Time now);
+  void close(Queue& of, Time now) const;
+  void add_wait(const Queue& of, const Key& key, Time since, Time now);
+  void forget(Queue& of, Time since) const {
+    if (!keeps_all_ && !of.past.empty() && of.past[of.unneeded].until <= since) drop_unneeded(of, since);
+  }
+  static void drop_unneeded(Queue& of, Time since);
 
+  bool keeps_all_;
   std::vector<Queue> queues_;    // by port and class
   std::vector<uint8_t> paused_;  // by port, bit = class
   std::unordered_map<Key, Wait, KeyHash> waits_;
 };
-
-// ---------------------------------------------------------------------------------------------------------------------
-
-template <typename Ended>
-void PauseLog::note(PortIndex port, uint8_t paused, PauseOrigin origin, Time now, const Ended& ended) {
-  const uint8_t before = paused_[port];
-  if ((before | paused) == 0) return;
-  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
-    const bool was = ((before >> tc) & 1U) != 0;
-    const bool is = ((paused >> tc) & 1U) != 0;
-    Queue& of = queue(port, tc);
-    if (was && is && of.open_origin == origin) continue;
-    if (was) {
-      close(port, tc, now);
-      ended(tc);
-    }
-    if (is) {
-      of.open_since = now;
-      of.open_origin = origin;
-    }
-  }
-  paused_[port] = paused;
-}
 
 }  // namespace heddle::lab

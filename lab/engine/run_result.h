@@ -156,8 +156,11 @@ struct RunResult {
   uint64_t out_of_order_extent = 0;  // the highest: RFC 4737 4.2.2
 
   // Congestion control.
-  uint64_t ce_packets = 0;  // data packets that reached their host marked "congestion experienced"
-  uint64_t cnps = 0;        // congestion notifications sent
+  uint64_t ce_packets = 0;        // data packets that reached their host marked "congestion experienced", or with FECN
+  uint64_t cnps = 0;              // congestion notifications sent, on InfiniBand links ACKs with BECN
+  uint64_t cnps_received = 0;     // likewise
+  uint64_t throttled_queues = 0;  // send queues that a BECN has slowed down, and the highest CCTI among them
+  uint16_t peak_ccti = 0;
   // PFC at hosts: frames received, and how long they held classes back, summed over hosts and classes.
   uint64_t host_pfc_frames = 0;
   Duration host_pause_time = 0;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "lab/fabric/credits.h"
 #include "lab/fabric/probe_plan.h"
 #include "lab/host/infiniband.h"
 #include "lab/ideal/fabric_capacity.h"
+#include "lab/topology/base_path.h"
 #include "lab/topology/routing.h"
 #include "net/error.h"
 
@@ -73,8 +75,10 @@ class Builder {
   void make_tables();
 
   bool is_infiniband() const { return settings_.hosts.link_layer == LinkLayer::kInfiniband; }
-  // Whether each LID has one port, as its table says.
-  bool goes_by_table() const { return settings_.switches.scheduler == lb::Scheduler(); }
+  bool logs_pauses() const { return is_infiniband() || settings_.switches.flow_control.pauses(); }
+  // A lane may wait for every packet that it sends: too much to keep, unless it is asked for.
+  bool keeps_all_pauses() const { return !is_infiniband() || settings_.run.timeline; }
+  bool goes_by_table() const { return lab::goes_by_table(settings_.switches); }
   std::vector<SwitchRoutes> routes_over(const std::vector<bool>& link_up);
   HostLaneSettings host_lanes(HostId id) const;
   dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
@@ -117,14 +121,7 @@ void Builder::check() const {
     throw_bad_input("hosts.qps_per_connection: found {}; accepted: 1–1024", nic.qps_per_connection);
   }
   for (const LinkEvent& event : settings_.events) validate(topology_, event);
-  if (!is_infiniband()) return;
-  if (nic.dcqcn) throw_bad_input("hosts.congestion_control: found dcqcn on InfiniBand links; accepted: none");
-  if (!goes_by_table() && !settings_.switches.infiniband.is_plain_shortest_path()) {
-    throw_bad_input(
-        "fabric.routing: found {} with a scheduler that chooses among shortest paths; accepted: "
-        "shortest-path, or scheduler: ecmp",
-        settings_.switches.infiniband.tables.empty() ? settings_.switches.infiniband.routing : "tables");
-  }
+  check_link_layer(settings_);
 }
 
 void Builder::set_window() {
@@ -222,6 +219,8 @@ HostLaneSettings Builder::host_lanes(HostId id) const {
 }
 
 void Builder::make_hosts() {
+  HostSettings nic = settings_.hosts;
+  if (nic.ccti) complete(*nic.ccti, topology_.host_count);
   for (HostId id = 0; id < topology_.host_count; ++id) {
     const LinkId link_id = topology_.ports[id][0];
     const Link& link = topology_.links[link_id];
@@ -233,9 +232,10 @@ void Builder::make_hosts() {
     host.link_delay = link.delay;
     host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : topology_.smallest_delay();
     host.seed = seed_of(1, 0);
-    host.nic = settings_.hosts;
+    host.nic = nic;
     if (!settings_.events.empty()) host.goodput_interval = settings_.switches.sample_interval;
-    host.log_pauses = settings_.switches.flow_control.pauses();
+    host.log_pauses = logs_pauses();
+    host.keeps_all_pauses = keeps_all_pauses();
     if (is_infiniband()) host.lanes = host_lanes(id);
     for (const LinkEvent& event : settings_.events) {
       const bool ours =
@@ -252,6 +252,8 @@ void Builder::make_hosts() {
 void Builder::connect_queue_pairs() {
   std::map<std::pair<HostId, HostId>, uint32_t> first_send_queue;
   std::vector<uint32_t> receive_queues(topology_.host_count, 0);
+  std::optional<BasePaths> paths;
+  if (settings_.hosts.static_rate_of_path) paths.emplace(topology_);
   for (MessageId m = 0; m < workload_.messages.size(); ++m) {
     const Message& message = workload_.messages[m];
     Host& source = *fabric_->hosts[message.src];
@@ -261,7 +263,9 @@ void Builder::connect_queue_pairs() {
     }
     const auto connect = [&] {
       uint32_t& next = receive_queues[message.dst];
-      const uint32_t first = source.add_send_queues(message.dst, next);
+      Rate static_rate;
+      if (paths) static_rate = paths->bottleneck_rate(message.src, message.dst);
+      const uint32_t first = source.add_send_queues(message.dst, next, static_rate);
       fabric_->hosts[message.dst]->add_receive_queues(message.src, first);
       next += settings_.hosts.qps_per_connection;
       return first;
@@ -290,7 +294,7 @@ void Builder::make_switches() {
                             settings_.switches.in_time_order || any_scheduler([](const lb::Scheduler& s) {
                               return s.choice == lb::Choice::kQuality;  // looks at the queues of all ports
                             }),
-                            settings_.switches.flow_control.pauses()},
+                            logs_pauses(), keeps_all_pauses()},
         std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node), prober_of(node)));
   }
 }
@@ -454,8 +458,7 @@ dataplane::Pipeline::Settings Builder::pipeline_settings(NodeId node) const {
   }
   if (is_infiniband()) {
     for (dataplane::PortSettings& port : settings.ports) {
-      for (dataplane::ClassSettings& of : port.egress.classes) of = {};  // lanes share the port, and are never full
-      port.resequence = false;
+      set_lane_classes(settings_, port);
     }
     settings.lanes = lanes_of(topology_, node - topology_.host_count, settings_, *fabric_->subnets.front());
     if (fabric_->partitions != nullptr) settings.lanes->partitions = keys_at(topology_, node, *fabric_->partitions);

@@ -13,6 +13,24 @@ SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& setti
   return manage_subnet(topology, link_up, {settings.routing, settings.tables, settings.lmc}).tables;
 }
 
+void check_link_layer(const FabricSettings& settings) {
+  if (settings.hosts.link_layer != LinkLayer::kInfiniband) {
+    if (settings.hosts.ccti) {
+      throw_bad_input("hosts.congestion_control: found infiniband on Ethernet links; accepted: none, dcqcn");
+    }
+    return;
+  }
+  if (settings.hosts.dcqcn) {
+    throw_bad_input("hosts.congestion_control: found dcqcn on InfiniBand links; accepted: none, infiniband");
+  }
+  if (!goes_by_table(settings.switches) && !settings.switches.infiniband.is_plain_shortest_path()) {
+    throw_bad_input(
+        "fabric.routing: found {} with a scheduler that chooses among shortest paths; accepted: "
+        "shortest-path, or scheduler: ecmp",
+        settings.switches.infiniband.tables.empty() ? settings.switches.infiniband.routing : "tables");
+  }
+}
+
 flowctl::CreditLink credit_link(const Link& link, uint32_t mtu) {
   return {.rate = link.rate, .delay = link.delay, .packet = infiniband_data_frame(mtu), .overhead = link.overhead};
 }
@@ -36,6 +54,19 @@ std::vector<std::vector<uint16_t>> keys_at(const Topology& topology, NodeId node
   return keys;
 }
 
+void set_lane_classes(const FabricSettings& settings, dataplane::PortSettings& port) {
+  const InfinibandSettings& of = settings.switches.infiniband;
+  port.resequence = false;
+  for (dataplane::ClassSettings& lane : port.egress.classes) {
+    lane = {};
+    if (settings.hosts.ccti) lane.mark = of.fecn.curve(of.credits.buffer);
+  }
+}
+
+void complete(flowctl::CctiSettings& settings, uint32_t hosts) {
+  if (settings.table.empty()) settings.table = flowctl::quadratic_cct(settings.limit, std::max(hosts, 2U) - 1);
+}
+
 flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables) {
   flowctl::VlArbiterSettings settings;
   settings.high_limit = tables.high_limit;
@@ -52,6 +83,13 @@ dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const Fab
   lanes.credits = credits_for(settings.switches.infiniband, tables);
   const std::vector<LinkId>& ports = topology.ports[topology.host_count + s];
   for (const LinkId id : ports) lanes.links.push_back(credit_link(topology.links[id], settings.hosts.mtu));
+  const flowctl::FecnSettings& fecn = settings.switches.infiniband.fecn;
+  lanes.fecn_packet_size = fecn.packet_size;
+  for (PortIndex port = 0; port < ports.size(); ++port) {
+    const bool to_host = topology.is_host(topology.neighbor(topology.host_count + s, port));
+    lanes.marks_victims.push_back(fecn.victim_mask == flowctl::VictimMask::kAll ||
+                                  (fecn.victim_mask == flowctl::VictimMask::kHosts && to_host));
+  }
   // Entry 0 is port 0's.
   const std::vector<VlArbitration>& arbitration = tables.switches[s].vl_arbitration;
   lanes.arbitration.reserve(arbitration.size());

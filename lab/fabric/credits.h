@@ -16,6 +16,13 @@ namespace heddle::lab {
 // The built-in routing's tables over the links that are up.
 SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& settings, const std::vector<bool>& link_up);
 
+// Throws bad input for settings that belong to the other kind of links, and for tables that a scheduler would not
+// follow.
+void check_link_layer(const FabricSettings& settings);
+
+// Whether each LID has one port, as its table says.
+inline bool goes_by_table(const SwitchSettings& switches) { return switches.scheduler == lb::Scheduler(); }
+
 // Both ends of a link as credits see it.
 flowctl::CreditLink credit_link(const Link& link, uint32_t mtu);
 
@@ -25,6 +32,11 @@ flowctl::CreditSettings credits_for(const InfinibandSettings& settings, const Su
 
 // The keys of the hosts at a switch's ports; none at ports to other switches.
 std::vector<std::vector<uint16_t>> keys_at(const Topology& topology, NodeId node, const PartitionTables& partitions);
+
+// What a switch port does with its lanes: they share it and are never full; FECN marks where hosts heed them.
+void set_lane_classes(const FabricSettings& settings, dataplane::PortSettings& port);
+// Fills in the table that a scenario leaves to us: at its end all hosts together fit into one port.
+void complete(flowctl::CctiSettings& settings, uint32_t hosts);
 
 flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables);
 

@@ -267,6 +267,11 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.out_of_order_extent = std::max(result.out_of_order_extent, counters.out_of_order_extent);
     result.ce_packets += counters.ce_packets;
     result.cnps += counters.cnps_sent;
+    result.cnps_received += counters.cnps_received;
+    for (const flowctl::InjectionPoint& point : host->injection_points()) {
+      result.throttled_queues += point.peak() != 0 ? 1 : 0;
+      result.peak_ccti = std::max(result.peak_ccti, point.peak());
+    }
     result.host_pfc_frames += counters.pfc_frames;
   }
   for (const LiveNode* node : nodes_) {

@@ -41,8 +41,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
   uplink_bytes_.resize(uplinks_.size());
   unrouted_.resize(ports_.size());
   if (settings.log_pauses) {
-    pause_log_ = std::make_unique<PauseLog>(ports_.size());
-    heard_.resize(ports_.size());
+    start_log(settings.keeps_all_pauses);
   }
   pipeline_.use_source(&sink_);
   pipeline_.use_tables(versions_.front().tables.get());
@@ -107,7 +106,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     meta.arrival = now;
     run_timers(now, window);
     send_in_time_order(now, window);
-    if (pause_log_ != nullptr && meta.l3 == L3::kNone) heard_[in] = PauseOrigin(meta.owner);
+    if (pause_log_ != nullptr) hear_origin(packet);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
     wake_ports(now);
@@ -115,6 +114,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
       note_drop(in, now);
       continue;
     }
+    if (pause_log_ != nullptr) note_queued(packet, now);
     ports_[meta.out_port].traffic_class = meta.traffic_class;
     schedule_departure(meta.out_port, now);
   }
@@ -267,14 +267,7 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
   departures_[port] = end;
   if (!pipeline_.has_work(port, now)) stop(port);
   wake_ports(now);
-  if (pause_log_ != nullptr) {
-    const PacketMeta& meta = meta_of(packet);
-    if (meta.l3 == L3::kNone) {
-      name_origin(packet);
-    } else if (meta.owner != kNoOwner) {
-      pause_log_->note_wait(port, meta.traffic_class, message_of(meta.owner), meta.arrival, now);
-    }
-  }
+  if (pause_log_ != nullptr) note_departure(port, packet, now);
   const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
   if (lost != DropReason::kNone) {
     drops_[static_cast<size_t>(lost)]++;
@@ -307,48 +300,6 @@ void LabSwitch::wake_ports(Time now) {
     if (pause_log_ != nullptr) note_pauses(port, now);
     if (pipeline_.has_work(port, now)) schedule_departure(port, now);
   });
-}
-
-// --- what pauses do
-// -----------------------------------------------------------------------------------------------------
-
-void LabSwitch::note_pauses(PortId port, Time now) {
-  pause_log_->note(port, pipeline_.pauses(port).paused(), heard_[port], now);
-}
-
-// Where the congestion is that a pause frame of ours comes from.
-void LabSwitch::name_origin(Packet* pause_frame) {
-  flowctl::PfcRequest request;
-  if (flowctl::parse_mac_control(frame_of(pause_frame), pause_frame->data_len, request) != flowctl::MacControl::kPfc)
-    return;
-  unsigned tc = 0;
-  while (tc < kTrafficClasses && request.quanta[tc] == 0) ++tc;
-  meta_of(pause_frame).owner = 0;
-  if (tc == kTrafficClasses) return;  // nothing is paused by it
-  PortId longest = 0;
-  for (PortId port = 1; port < ports_.size(); ++port) {
-    if (pipeline_.port(port).queue(tc).bytes() > pipeline_.port(longest).queue(tc).bytes()) longest = port;
-  }
-  const dataplane::EgressQueue& queue = pipeline_.port(longest).queue(tc);
-  if (queue.empty()) return;
-  const PauseOrigin passed_on = pause_log_->origin_since(longest, tc, meta_of(queue.front()).arrival);
-  meta_of(pause_frame).owner = (passed_on.is_known() ? passed_on : PauseOrigin(id_, longest)).mark();
-}
-
-void LabSwitch::close_pauses(Time now) {
-  if (pause_log_ == nullptr) return;
-  for (PortId port = 0; port < ports_.size(); ++port) {
-    const uint8_t paused = pipeline_.pauses(port).paused();
-    pause_log_->note(port, 0, PauseOrigin(), now);
-    for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
-      if (((paused >> tc) & 1U) == 0) continue;
-      const dataplane::EgressQueue& queue = pipeline_.port(port).queue(tc);
-      for (uint32_t i = 0; i < queue.packets(); ++i) {
-        const PacketMeta& meta = meta_of(queue.peek(i));
-        if (meta.owner != kNoOwner) pause_log_->note_wait(port, tc, message_of(meta.owner), meta.arrival, now);
-      }
-    }
-  }
 }
 
 void LabSwitch::schedule_departure(PortId port, Time now) {
@@ -398,7 +349,7 @@ void LabSwitch::apply_events(Time now) {
       if (!pipeline_.port(event.port).empty()) note_loss(now);
       pipeline_.flush(event.port, DropReason::kPortDown, now);
       stop(event.port);
-      if (pause_log_ != nullptr) note_pauses(event.port, now);
+      if (pause_log_ != nullptr) note_flush(event.port, now);
       wake_ports(now);
     }
     if (!was_up && event.up) {

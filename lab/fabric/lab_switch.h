@@ -45,7 +45,8 @@ class LabSwitch : public LiveNode {
     // Whether all ports send in the order of time. Needed where a decision depends on more than the chosen port's
     // queue; elsewhere the result is the same, and ports are brought up to date one by one, when they matter.
     bool in_time_order = false;
-    bool log_pauses = false;
+    bool log_pauses = false;       // what pauses and missing credit hold back
+    bool keeps_all_pauses = true;  // PauseLog
   };
 
   LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
@@ -62,7 +63,7 @@ class LabSwitch : public LiveNode {
   NodeId id() const { return id_; }
   const dataplane::Pipeline& pipeline() const { return pipeline_; }
   const std::vector<ImbalanceSample>& imbalance() const { return imbalance_; }
-  // Null where nothing can be paused.
+  // Null where nothing can be paused, nor wait for credit.
   const PauseLog* pauses() const { return pause_log_.get(); }
   // When the run has ended at `now`: pauses that go on, and what still waits for them, are noted up to then.
   void close_pauses(Time now);
@@ -111,11 +112,22 @@ class LabSwitch : public LiveNode {
   void schedule_departure(PortId port, Time now);
   void wake_ports(Time now);
   void stop(PortId port);
-  void note_pauses(PortId port, Time now);
-  void name_origin(Packet* pause_frame);
   void note_drop(PortId in, Time now);
   Time next_timer() const;
   Time next_attention() const;
+
+  // --- what holds packets back (lab_switch_pauses.cc); only with a log
+  void start_log(bool keeps_all);
+  void hear_origin(const Packet* packet);
+  void note_queued(const Packet* packet, Time now);
+  void note_departure(PortId port, Packet* packet, Time now);
+  void note_pauses(PortId port, Time now);
+  void note_flush(PortId port, Time now);
+  PauseOrigin origin_named_by(const Packet* pause_frame) const;
+  PauseOrigin origin_behind(PortId in, unsigned vl) const;
+  PauseOrigin origin_at(PortId out, unsigned traffic_class) const;
+  uint32_t& waiting(PortId in, unsigned vl, PortId out) { return waiting_[(in * lanes_ + vl) * ports_.size() + out]; }
+
   void sample(Time now);
 
   NodeId id_;
@@ -146,7 +158,9 @@ class LabSwitch : public LiveNode {
   std::vector<uint64_t> uplink_bytes_;  // in the interval, by position in uplinks_
   std::vector<ImbalanceSample> imbalance_;
   std::unique_ptr<PauseLog> pause_log_;
-  std::vector<PauseOrigin> heard_;  // by port: of the last pause frame
+  std::vector<PauseOrigin> heard_;  // by port and class: of the last pause frame (all alike), or flow-control packet
+  std::vector<uint32_t> waiting_;   // bytes that came by a port and lane and wait at a port; only of lanes
+  size_t lanes_ = 0;
   std::vector<uint64_t> unrouted_;  // by port: packets that found no way, as last seen
   DropCounts drops_{};              // on its outgoing links; the pipeline counts its own
 };

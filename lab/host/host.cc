@@ -33,7 +33,7 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
       window_packets_(
           settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)),
       ack_class_(dataplane::IngressPort::default_dscp_map()[settings.nic.ack_dscp]),
-      pause_log_(settings.log_pauses ? std::make_unique<PauseLog>(1) : nullptr),
+      pause_log_(settings.log_pauses ? std::make_unique<PauseLog>(1, settings.keeps_all_pauses) : nullptr),
       controls_congestion_(settings.nic.dcqcn.has_value()),
       dcqcn_(settings.nic.dcqcn ? settings.nic.dcqcn->at(settings.rate) : flowctl::DcqcnSettings()) {
   // A sender that has used up its window asks for an ACK (AckReq in the BTH): it would wait for ever otherwise.
@@ -128,13 +128,23 @@ void Host::receive_data(Packet* packet, Time now) {
     counters_.packets_received--;
     drops_[static_cast<size_t>(DropReason::kOutOfOrder)]++;
   }
+  const bool becn = lanes_ != nullptr && (bth.congestion & net::kBthFecn) != 0;
+  if (becn) counters_.ce_packets++;
   if (lanes_ == nullptr && is_marked(packet)) notice_congestion(index, now);
-  if (receipt.reply == Receipt::Reply::kNone) return;
+  if (receipt.reply == Receipt::Reply::kNone) {
+    // What is marked is acknowledged at once, asked for or not: the mark must not wait (IBTA A10.3.1).
+    if (becn && queue.expected() != 0) {
+      acks_to(queue.peer)
+          .push({index, static_cast<uint32_t>(queue.expected() - 1), static_cast<uint32_t>(queue.completed_parts()),
+                 false, true});
+    }
+    return;
+  }
   const bool nak = receipt.reply == Receipt::Reply::kNak;
   // A NAK of selective repeat names the packet that came, in the place of the message number.
   const bool selective = settings_.nic.out_of_order == OutOfOrder::kSelectiveRepeat;
   const auto msn = static_cast<uint32_t>(nak && selective ? static_cast<uint32_t>(bth.psn) : queue.completed_parts());
-  acks_to(queue.peer).push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak});
+  acks_to(queue.peer).push({index, static_cast<uint32_t>(receipt.ack_psn), msn, nak, becn});
 }
 
 void Host::note_first_copy(uint32_t payload, bool repeated, Time now) {
@@ -149,6 +159,7 @@ void Host::receive_ack(Packet* packet, Time now) {
   const uint32_t index = (bth.dest_qp - send_queue_number(0)) / 2;
   SendQueue& queue = send_queues_[index];
   const uint64_t psn = widen_psn(bth.psn, queue.una());
+  if (lanes_ != nullptr && (bth.congestion & net::kBthBecn) != 0) notice_becn(index, now);
   const auto done = [&](MessageId message) {
     if (!board_.part_sent(message, now)) return;
     counters_.messages_sent++;
@@ -177,7 +188,7 @@ void Host::notice_congestion(uint32_t index, Time now) {
 void Host::receive_cnp(const Packet* packet, Time now) {
   counters_.cnps_received++;
   const uint32_t index = (bth_in(packet).dest_qp - send_queue_number(0)) / 2;
-  if (controls_congestion_) paced_[index].point.on_cnp(now);
+  if (controls_congestion_) reaction_[index].on_cnp(now);
 }
 
 // A frame that is being sent is sent to its end; what is paused begins no other.
@@ -191,25 +202,8 @@ void Host::receive_mac_control(const Packet* packet, Time now) {
   apply_rate_changes(now);
   pause_.receive(request, settings_.rate, now);
   if (pause_log_ == nullptr) return;
-  heard_ = PauseOrigin(meta_of(packet).owner);
+  heard_.fill(PauseOrigin(meta_of(packet).owner));
   note_pauses(pause_.paused(), now);
-}
-
-// Messages that had a packet for the port while their class was held back waited for as long as that.
-void Host::note_pauses(uint8_t paused, Time now) {
-  pause_log_->note(0, paused, heard_, now, [&](unsigned traffic_class) {
-    if (traffic_class != kDataClass) return;
-    turns_.for_each([&](uint32_t index) {
-      const SendQueue& queue = send_queues_[index];
-      if (!queue.has_packet(window_packets_)) return;
-      const MessageId message = queue.next_message();
-      pause_log_->note_wait_for_last(0, kDataClass, message, board_.times()[message].released);
-    });
-  });
-}
-
-void Host::close_pauses(Time now) {
-  if (pause_log_ != nullptr) note_pauses(0, now);
 }
 
 // --- sending
@@ -250,6 +244,7 @@ Packet* Host::next_ack(const WaitingAck& ack, PacketArena::Cache& packets) {
   const uint8_t syndrome = ack.nak ? kAethNakSequenceError : kAethAck;
   if (lanes_ != nullptr) {
     lanes_->writer.write_ack(packet, fields, syndrome, ack.msn);
+    if (ack.becn) mark_becn(packet);
   } else {
     writer_.write_ack(packet, fields, syndrome, ack.msn);
   }
@@ -288,6 +283,7 @@ Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
     writer_.write_data(packet, fields, next.payload);
   }
   meta_of(packet).owner = owner_mark(next);
+  if (pause_log_ != nullptr) note_turn(index, next.message, now);
   counters_.data_packets++;
   if (next.repeated) {
     counters_.retransmitted++;
@@ -295,21 +291,6 @@ Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
   }
   if (!queue.timer_armed) restart_timer(index, now);
   return packet;
-}
-
-// A packet of the queue has begun at `now`: when may the next one?
-void Host::requeue(uint32_t index, uint64_t wire_bytes, Time now) {
-  if (controls_congestion_) {
-    Paced& paced = paced_[index];
-    paced.point.on_sent(wire_bytes, now);
-    const Rate rate = paced.point.rate(now);
-    paced.eligible_at = paced.point.is_limited() ? now + rate.time_for(wire_bytes) : now;
-  }
-  if (send_queues_[index].has_packet(window_packets_)) {
-    join_turns(index, wire_free_at_);
-  } else {
-    send_queues_[index].listed = false;
-  }
 }
 
 void Host::send(Packet* packet, Time now, const Window& window) {
@@ -345,22 +326,6 @@ void Host::apply_rate_changes(Time now) {
   }
 }
 
-void Host::list(uint32_t index, Time now) {
-  SendQueue& queue = send_queues_[index];
-  if (queue.listed || !queue.has_packet(window_packets_)) return;
-  queue.listed = true;
-  join_turns(index, now);
-}
-
-// At once if its rate lets it send by `now`, otherwise when it does.
-void Host::join_turns(uint32_t index, Time now) {
-  if (controls_congestion_ && paced_[index].eligible_at > now) {
-    set_timer(paced_[index].eligible_at, Timer::Kind::kPace, index);
-  } else {
-    turns_to(send_queues_[index].peer).push(index);
-  }
-}
-
 // --- timers
 // ------------------------------------------------------------------------------------------------------------
 
@@ -387,7 +352,7 @@ void Host::expire(const Timer& timer, Time now) {
       release(timer.id, now);
       return;
     case Timer::Kind::kPace:
-      turns_to(send_queues_[timer.id].peer).push(timer.id);
+      take_turn(timer.id, now);
       return;
     case Timer::Kind::kCreditPeriod:
       end_period(now);

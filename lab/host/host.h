@@ -1,16 +1,19 @@
 // A server's NIC and the RDMA application behind it: posts the messages of the workload, answers those that arrive.
 //
 // One egress port at line rate: congestion notifications first, then acknowledgements, then the queue pairs in turn,
-// one packet each. With congestion control a queue pair waits for its own next time before it joins the turns again.
-// Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes without credit (lanes.cc).
+// one packet each. With congestion control or a static rate a queue pair waits for its own next time before it joins
+// the turns again (pacing.cc). Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes
+// without credit (lanes.cc).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "flowctl/dcqcn.h"
+#include "flowctl/ib_congestion.h"
 #include "flowctl/pfc.h"
 #include "lab/engine/fabric_settings.h"
 #include "lab/engine/growing_ring.h"
@@ -39,10 +42,10 @@ struct HostCounters {
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;
   uint64_t out_of_order_extent = 0;
-  uint64_t messages_sent = 0;  // of this host, with their last ACK
-  uint64_t ce_packets = 0;     // data packets that arrived marked "congestion experienced"
-  uint64_t cnps_sent = 0;
-  uint64_t cnps_received = 0;
+  uint64_t messages_sent = 0;    // of this host, with their last ACK
+  uint64_t ce_packets = 0;       // data packets that arrived marked "congestion experienced", or with FECN
+  uint64_t cnps_sent = 0;        // or ACKs with BECN
+  uint64_t cnps_received = 0;    // likewise
   uint64_t pfc_frames = 0;       // received; in no other count
   uint64_t control_ignored = 0;  // other MAC control frames, likewise
 };
@@ -63,7 +66,8 @@ class Host : public LiveNode {
     uint64_t seed = 1;
     std::vector<RateChange> rate_changes{};  // of its link, ascending
     HostSettings nic;
-    bool log_pauses = false;
+    bool log_pauses = false;                  // what pauses and missing credit hold back
+    bool keeps_all_pauses = true;             // PauseLog
     Duration goodput_interval = 0;            // in which received bytes are added up; 0: they are not
     std::optional<HostLaneSettings> lanes{};  // of an InfiniBand port
   };
@@ -71,7 +75,8 @@ class Host : public LiveNode {
   Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in);
 
   // Set-up, in the same order at both ends of every connection. Returns the index of the first of its queues.
-  uint32_t add_send_queues(HostId peer, uint32_t first_receive_queue);
+  // `static_rate`: of the path to the peer, unlimited where the host's own settings say all.
+  uint32_t add_send_queues(HostId peer, uint32_t first_receive_queue, Rate static_rate = Rate::unlimited());
   uint32_t add_receive_queues(HostId peer, uint32_t first_send_queue);
   // Messages of this host, with the index of their connection's first send queue. `at_start`: nothing to wait for.
   void add_message(MessageId message, uint32_t first_send_queue);
@@ -97,13 +102,15 @@ class Host : public LiveNode {
   const std::vector<uint64_t>& goodput() const { return goodput_; }
   // When a packet last arrived that had been missing until it was sent again; kNever: none did.
   Time last_repair() const { return last_repair_; }
-  // Null where nothing can be paused.
+  // Null where nothing can be paused, nor wait for credit.
   const PauseLog* pauses() const { return pause_log_.get(); }
   void close_pauses(Time now);
   // Null at an Ethernet port.
   const HostLanes* lanes() const { return lanes_.get(); }
   // Of the send queue with this index; only with congestion control.
-  const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return paced_[index].point; }
+  const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return reaction_[index]; }
+  // By send queue; empty without InfiniBand's congestion control.
+  const std::vector<flowctl::InjectionPoint>& injection_points() const { return injection_; }
 
   // Numbers on the wire of the queues with these indices; one number space per host.
   static constexpr uint32_t send_queue_number(uint32_t index) { return 0x10 + 2 * index; }
@@ -124,9 +131,9 @@ class Host : public LiveNode {
     }
   };
 
-  // What congestion control knows of a send queue.
+  // What holds a send queue back.
   struct Paced {
-    flowctl::ReactionPoint point;
+    Rate static_rate;
     Time eligible_at = 0;  // when its next packet may start
   };
 
@@ -148,23 +155,35 @@ class Host : public LiveNode {
   Packet* next_data(uint32_t index, PacketArena::Cache& packets, Time now);
   void send(Packet* packet, Time now, const Window& window);
   void transmit(Packet* packet, Time now, const Window& window);
-  void requeue(uint32_t index, uint64_t wire_bytes, Time now);
 
   void release(MessageId message, Time now);
   void trigger(MessageId message, Time now);
   void fire(MessageId cause, TriggerOn on, Time now);
   void set_timer(Time at, Timer::Kind kind, uint32_t id);
   void restart_timer(uint32_t queue, Time now);
+  void apply_rate_changes(Time now);
+  uint16_t source_port(SendQueue& queue);
+
+  // --- when a send queue's next packet may go (pacing.cc)
   void list(uint32_t queue, Time now);
   void join_turns(uint32_t queue, Time now);
-  void apply_rate_changes(Time now);
+  void take_turn(uint32_t queue, Time now);
+  void requeue(uint32_t index, uint64_t wire_bytes, Time now);
+  void pace(uint32_t index, uint64_t wire_bytes, Time now);
+  void notice_becn(uint32_t send_queue, Time now);
+
+  // --- what holds messages back (pauses.cc)
   void note_pauses(uint8_t paused, Time now);
-  uint16_t source_port(SendQueue& queue);
+  void note_stalls(Time now);
+  void hear_origin(const Packet* credit_packet, unsigned vl);
+  void note_turn(uint32_t index, MessageId message, Time now);
+  unsigned class_to(HostId peer) const { return lanes_ == nullptr ? kDataClass : lanes_->writer.lane_to(peer); }
 
   // --- at an InfiniBand port (lanes.cc)
   void arrive_by_lane(Packet* packet, Time now);
   void review_lanes(Time now);
   void depart_by_lane(const Window& window, Time now);
+  void send_in_lane(Packet* packet, unsigned vl, const Window& window, Time now);
   void send_credits(const Window& window, Time now);
   void keep_period(Time now);
   void end_period(Time now);
@@ -177,6 +196,7 @@ class Host : public LiveNode {
   GrowingRing<WaitingAck>& acks_to(HostId peer) {
     return lanes_ == nullptr ? acks_ : lanes_->acks[lanes_->writer.lane_to(peer)];
   }
+  void mark_becn(Packet* packet);
   const net::Bth& bth_in(const Packet* packet) const {
     return *net::header_at<net::Bth>(frame_of(packet),
                                      lanes_ == nullptr ? kRoceHeaders - sizeof(net::Bth) : sizeof(net::Lrh));
@@ -217,16 +237,19 @@ class Host : public LiveNode {
   unsigned ack_class_;
   flowctl::PauseState pause_;
   std::unique_ptr<PauseLog> pause_log_;
-  PauseOrigin heard_;           // of the last pause frame
-  GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
+  std::array<PauseOrigin, kTrafficClasses> heard_{};  // of the last pause frame (all alike), or flow-control packet
+  std::vector<Time> waiting_since_;                   // by send queue: when it joined the turns; only with a log
+  GrowingRing<uint32_t> cnps_;                        // receive queues whose peer is to be notified
   GrowingRing<WaitingAck> acks_;
   GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
   std::vector<SendQueue> send_queues_;
   std::vector<ReceiveQueue> receive_queues_;
-  bool controls_congestion_;
+  bool controls_congestion_;  // DCQCN
   flowctl::DcqcnSettings dcqcn_;
-  std::vector<Paced> paced_;                              // by send queue; empty without congestion control
-  std::vector<flowctl::NotificationPoint> notification_;  // by receive queue, likewise
+  std::vector<Paced> paced_;                              // by send queue; empty if nothing holds them back
+  std::vector<flowctl::ReactionPoint> reaction_;          // by send queue; empty without DCQCN
+  std::vector<flowctl::InjectionPoint> injection_;        // by send queue; empty without InfiniBand's
+  std::vector<flowctl::NotificationPoint> notification_;  // by receive queue; empty without DCQCN
   std::vector<Timer> timers_;                             // a heap, the next at the front
   struct OwnMessage {
     MessageId message;

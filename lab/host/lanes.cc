@@ -15,6 +15,7 @@ void Host::arrive_by_lane(Packet* packet, Time now) {
     if (flowctl::parse_credit_packet(frame_of(packet), packet->data_len, credits.format(), message) &&
         credits.knows(message.vl)) {
       credits.heard(message);
+      if (pause_log_ != nullptr) hear_origin(packet, message.vl);
     }
     return;
   }
@@ -58,8 +59,10 @@ void Host::review_lanes(Time now) {
     const bool ready = ((lanes_->ack_ready | lanes_->data_ready) & bit) != 0;
     lanes_->port.set_stalled(vl, (acks || data) && !ready, now);
   }
+  if (pause_log_ != nullptr) note_stalls(now);
 }
 
+// Arbitration picks the lane (IBTA 7.6.9), whatever is in it; within a lane acknowledgements go before data.
 void Host::depart_by_lane(const Window& window, Time now) {
   PacketArena::Cache& packets = *window.packets;
   flowctl::LinkCredits& credits = lanes_->port.credits;
@@ -67,22 +70,26 @@ void Host::depart_by_lane(const Window& window, Time now) {
     send_credits(window, now);
     return;
   }
-  if (lanes_->ack_ready != 0) {
-    const auto vl = static_cast<unsigned>(__builtin_ctz(lanes_->ack_ready));
-    Packet* packet = next_ack(lanes_->acks[vl].pop(), packets);
-    credits.sent(vl, credits.blocks_of(packet->pkt_len));
-    send(packet, now, window);
-  } else if (lanes_->data_ready != 0) {
-    const unsigned vl = lanes_->pick_data_lane();
-    const uint32_t index = lanes_->turns[vl].pop();
-    Packet* packet = next_data(index, packets, now);
-    const uint64_t wire_bytes = wire_bytes_of(packet);
-    credits.sent(vl, credits.blocks_of(packet->pkt_len));
-    if (lanes_->port.arbitrated) lanes_->port.arbiter.sent(packet->pkt_len);
-    send(packet, now, window);
-    requeue(index, wire_bytes, now);
+  if (lanes_->ready() != 0) {
+    const unsigned vl = lanes_->pick_lane();
+    if (((lanes_->ack_ready >> vl) & 1U) != 0) {
+      send_in_lane(next_ack(lanes_->acks[vl].pop(), packets), vl, window, now);
+    } else {
+      const uint32_t index = lanes_->turns[vl].pop();
+      Packet* packet = next_data(index, packets, now);
+      const uint64_t wire_bytes = wire_bytes_of(packet);
+      send_in_lane(packet, vl, window, now);
+      requeue(index, wire_bytes, now);
+    }
   }
   keep_period(now);
+}
+
+void Host::send_in_lane(Packet* packet, unsigned vl, const Window& window, Time now) {
+  flowctl::LinkCredits& credits = lanes_->port.credits;
+  credits.sent(vl, credits.blocks_of(packet->pkt_len));
+  if (lanes_->port.arbitrated) lanes_->port.arbiter.sent(packet->pkt_len);
+  send(packet, now, window);
 }
 
 void Host::send_credits(const Window& window, Time now) {
@@ -94,6 +101,7 @@ void Host::send_credits(const Window& window, Time now) {
   packet->data_len = static_cast<uint16_t>(bytes);
   packet->pkt_len = bytes;
   flowctl::write_credit_packet(frame_of(packet), credits.format(), credits.take());
+  meta_of(packet).owner = PauseOrigin().mark();  // nothing stays in a host
   lanes_->credit_packets_sent++;
   transmit(packet, now, window);
 }

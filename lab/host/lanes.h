@@ -30,6 +30,7 @@ struct WaitingAck {
   uint32_t psn;
   uint32_t msn;
   bool nak;
+  bool becn = false;  // the packet that it answers came with FECN
 };
 
 struct HostLanes {
@@ -51,17 +52,20 @@ struct HostLanes {
   std::array<GrowingRing<uint32_t>, flowctl::LinkCredits::kMaxLanes> turns;  // send queues that have a packet
   uint8_t ack_ready = 0;                                                     // bit = lane whose next ACK has credit
   uint8_t data_ready = 0;                                                    // bit = lane whose next data packet has
-  uint8_t next_lane = 0;                                                     // lanes send data in turn
+  uint8_t next_lane = 0;                                                     // lanes send in turn
   uint64_t credit_packets_sent = 0;
   uint64_t credit_packets_received = 0;
 
+  // Lanes whose next packet has credit, of either kind.
+  uint8_t ready() const { return ack_ready | data_ready; }
   // Some lane is ready. Lanes that arbitration does not name come last.
-  unsigned pick_data_lane() {
+  unsigned pick_lane() {
+    const uint8_t open = ready();
     if (port.arbitrated) {
-      if (const unsigned vl = port.arbiter.pick(data_ready); vl != flowctl::VlArbiter::kNone) return vl;
+      if (const unsigned vl = port.arbiter.pick(open); vl != flowctl::VlArbiter::kNone) return vl;
     }
     unsigned vl = next_lane;
-    while (((data_ready >> vl) & 1U) == 0) vl = (vl + 1) % flowctl::LinkCredits::kMaxLanes;
+    while (((open >> vl) & 1U) == 0) vl = (vl + 1) % flowctl::LinkCredits::kMaxLanes;
     next_lane = static_cast<uint8_t>((vl + 1) % flowctl::LinkCredits::kMaxLanes);
     return vl;
   }

@@ -13,12 +13,20 @@ void Host::connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) con
   queue.source_port = settings_.nic.entropy == Entropy::kNone ? uint16_t{0xc000} : source_port_of(qp, dest_qp);
 }
 
-uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue) {
+uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue, Rate static_rate) {
+  if (static_rate.is_unlimited()) static_rate = settings_.nic.static_rate;
+  const bool paces = controls_congestion_ || settings_.nic.ccti || !static_rate.is_unlimited();
   const auto first = static_cast<uint32_t>(send_queues_.size());
   for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
     SendQueue& queue = send_queues_.emplace_back();
     connect(queue, peer, send_queue_number(first + i), receive_queue_number(first_receive_queue + i));
-    if (controls_congestion_) paced_.push_back({flowctl::ReactionPoint(dcqcn_, settings_.rate)});
+    if (pause_log_ != nullptr) waiting_since_.push_back(0);
+    if (paces || !paced_.empty()) {
+      paced_.resize(send_queues_.size());
+      paced_.back().static_rate = static_rate;
+    }
+    if (controls_congestion_) reaction_.emplace_back(dcqcn_, settings_.rate);
+    if (settings_.nic.ccti) injection_.emplace_back(*settings_.nic.ccti);
   }
   return first;
 }

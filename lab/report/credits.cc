@@ -1,4 +1,4 @@
-// What a run on InfiniBand links says about credits.
+// What a run on InfiniBand links says about credits and congestion control.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,19 @@ namespace heddle::lab {
 
 using Json = nlohmann::ordered_json;
 
+// Null without congestion control of InfiniBand's.
+Json Report::congestion_json() const {
+  if (!is_infiniband() || !experiment_.settings.hosts.ccti) return nullptr;
+  return {{"fecn_eligible", result_.ecn_eligible},  {"fecn_marked", result_.ecn_marked},
+          {"fecn_received", result_.ce_packets},    {"becn_sent", result_.cnps},
+          {"becn_received", result_.cnps_received}, {"throttled_queue_pairs", result_.throttled_queues},
+          {"peak_ccti", result_.peak_ccti}};
+}
+
 // `credit_stall_us` in all, and by lane; the ports that waited longest by name.
 void Report::put_credits(Json& json) const {
   json["credit_stall_us"] = json["lanes"] = json["credit_stalls"] = nullptr;
+  json["infiniband_congestion"] = congestion_json();
   if (!is_infiniband()) return;
   Duration stalled = 0;
   Json lanes = Json::array();

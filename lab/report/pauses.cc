@@ -1,4 +1,4 @@
-// What a run says about pauses of others: who suffered from them, and every pause as a line of CSV.
+// What a run says about pauses (and waits for credit) of others: who suffered from them, and each as a line of CSV.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -53,7 +53,7 @@ const HeldFlow* Report::held_flow(MessageId message) const {
 
 // Flows held back by pauses that were not theirs, beside the others.
 Json Report::victims_json() const {
-  if (!experiment_.settings.switches.flow_control.pauses()) return nullptr;
+  if (!logs_pauses()) return nullptr;
   const Workload& workload = experiment_.workload;
   Mean of_victims;
   Mean of_others;

@@ -333,7 +333,7 @@ std::string Report::flows_csv(const std::string& prefix) const {
     }
     out.push_back(',');
     const HeldFlow* held = held_flow(m);
-    const Time none = experiment_.settings.switches.flow_control.pauses() ? 0 : kNever;
+    const Time none = logs_pauses() ? 0 : kNever;
     put_time(held == nullptr ? none : held->held);
     put_time(held == nullptr ? none : held->by_others);
     out.resize(out.size() - 1);  // the comma after the last

@@ -43,6 +43,9 @@ class Report {
   const HeldFlow* held_flow(MessageId message) const;
   // Credits (credits.cc).
   void put_credits(nlohmann::ordered_json& json) const;
+  nlohmann::ordered_json congestion_json() const;
+  // Whether the run has noted what held packets back.
+  bool logs_pauses() const { return is_infiniband() || experiment_.settings.switches.flow_control.pauses(); }
   bool is_infiniband() const { return experiment_.settings.hosts.link_layer == LinkLayer::kInfiniband; }
   void put_packets(nlohmann::ordered_json& json) const;
   void put_fabric(nlohmann::ordered_json& json) const;

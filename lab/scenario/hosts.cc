@@ -17,8 +17,22 @@ const Words<Connections>& connections_words() {
   return words;
 }
 
-std::optional<flowctl::DcqcnSet> read_congestion_control(const Value& value);
-Json dcqcn_json(const flowctl::DcqcnSet& set);
+void read_static_rate(const Value& value, HostSettings& hosts) {
+  if (value.is_missing() || value.is_word("unlimited")) return;
+  hosts.static_rate_of_path = value.is_word("path");
+  if (hosts.static_rate_of_path) return;
+  const std::string accepted = "unlimited, path, or a rate from 1M to 10T such as 25G";
+  const auto rate = config::parse_rate(value.scalar(accepted));
+  if (!rate || rate->bits_per_second() < 1'000'000 || rate->bits_per_second() > 10'000'000'000'000) {
+    value.refuse(accepted);
+  }
+  hosts.static_rate = *rate;
+}
+
+Json static_rate_json(const HostSettings& hosts) {
+  if (hosts.static_rate_of_path) return "path";
+  return hosts.static_rate.is_unlimited() ? "unlimited" : config::print_rate(hosts.static_rate);
+}
 
 }  // namespace
 
@@ -44,12 +58,13 @@ const Words<Entropy>& entropy_words() {
 
 void read_hosts(const Map& root, Scenario& scenario) {
   const Map section =
-      root.section("hosts", {"mtu", "congestion_control", "loss_recovery", "out_of_order", "reorder_buffer",
-                             "connections", "qps_per_connection", "entropy", "spray_ports", "ack_every", "ack_dscp",
-                             "window", "retransmit_timeout", "start_jitter"});
+      root.section("hosts", {"mtu", "congestion_control", "static_rate", "loss_recovery", "out_of_order",
+                             "reorder_buffer", "connections", "qps_per_connection", "entropy", "spray_ports",
+                             "ack_every", "ack_dscp", "window", "retransmit_timeout", "start_jitter"});
   HostSettings& hosts = scenario.hosts;
   hosts.mtu = section.optional("mtu", hosts.mtu, integer<uint32_t>(256, 4096));
-  hosts.dcqcn = read_congestion_control(section.at("congestion_control"));
+  read_congestion_control(section.at("congestion_control"), hosts);
+  read_static_rate(section.at("static_rate"), hosts);
   scenario.loss_recovery = section.optional("loss_recovery", OutOfOrder::kGoBackN, one_of(loss_recovery_words()));
   const Value order = section.at("out_of_order");
   if (!order.is_missing()) {
@@ -86,7 +101,8 @@ void read_hosts(const Map& root, Scenario& scenario) {
 Json hosts_json(const Scenario& scenario) {
   const HostSettings& hosts = scenario.hosts;
   return {{"mtu", hosts.mtu},
-          {"congestion_control", hosts.dcqcn ? dcqcn_json(*hosts.dcqcn) : Json("none")},
+          {"congestion_control", congestion_control_json(hosts)},
+          {"static_rate", static_rate_json(hosts)},
           {"loss_recovery", word_for(loss_recovery_words(), scenario.loss_recovery)},
           {"out_of_order", scenario.out_of_order ? word_for(out_of_order_words(), *scenario.out_of_order)
                                                  : std::string_view("default")},
@@ -102,62 +118,4 @@ Json hosts_json(const Scenario& scenario) {
           {"start_jitter", hosts.start_jitter}};
 }
 
-namespace {
-
-// `none`, `dcqcn` (its first set), or a set by name with what differs from it.
-std::optional<flowctl::DcqcnSet> read_congestion_control(const Value& value) {
-  if (value.is_missing() || value.is_word("none")) return std::nullopt;
-  const flowctl::DcqcnSet& first = flowctl::dcqcn_sets().front();
-  if (value.is_word("dcqcn")) return first;
-  if (!value.is_map()) value.refuse("none, dcqcn, or {kind: dcqcn, set: …}");
-  if (value.kind({"none", "dcqcn"}, "dcqcn") == "none") {
-    value.map({"kind"});
-    return std::nullopt;
-  }
-  const Map map =
-      value.map({"kind", "set", "initial_alpha", "g", "alpha_interval", "cut_interval", "clamp_target", "min_rate",
-                 "increase_interval", "byte_counter", "fast_recovery_steps", "additive", "hyper", "cnp_interval"});
-  flowctl::DcqcnSet set = map.optional("set", first, [](const Value& name) {
-    std::vector<std::string_view> names;
-    for (const flowctl::DcqcnSet& of : flowctl::dcqcn_sets()) names.push_back(of.name);
-    return flowctl::dcqcn_sets()[config::read_word(name, names)];
-  });
-  flowctl::DcqcnSettings& its = set.at_100g;
-  const auto interval = config::duration(100 * kNanosecond, kSecond);
-  its.initial_alpha = map.optional("initial_alpha", its.initial_alpha, config::number(0, 1));
-  its.g = map.optional("g", its.g, config::number(1e-6, 1));
-  its.alpha_interval = map.optional("alpha_interval", its.alpha_interval, interval);
-  its.cut_interval = map.optional("cut_interval", its.cut_interval, interval);
-  its.clamp_target = map.optional("clamp_target", its.clamp_target, config::boolean());
-  its.min_rate = map.optional("min_rate", its.min_rate, config::rate(false));
-  its.increase_interval = map.optional("increase_interval", its.increase_interval, interval);
-  its.byte_counter = map.optional("byte_counter", its.byte_counter, [](const Value& bytes) {
-    return bytes.is_word("none") ? 0 : config::bytes(1000, 1'000'000'000'000)(bytes);
-  });
-  its.fast_recovery_steps = map.optional("fast_recovery_steps", its.fast_recovery_steps, integer<uint32_t>(0, 1000));
-  its.additive = map.optional("additive", its.additive, config::rate(false));
-  its.hyper = map.optional("hyper", its.hyper, config::rate(false));
-  its.cnp_interval = map.optional("cnp_interval", its.cnp_interval, config::duration(0, kSecond));
-  return set;
-}
-
-Json dcqcn_json(const flowctl::DcqcnSet& set) {
-  const flowctl::DcqcnSettings& its = set.at_100g;
-  return {{"kind", "dcqcn"},
-          {"set", set.name},
-          {"initial_alpha", its.initial_alpha},
-          {"g", its.g},
-          {"alpha_interval", config::print_duration(its.alpha_interval)},
-          {"cut_interval", config::print_duration(its.cut_interval)},
-          {"clamp_target", its.clamp_target},
-          {"min_rate", config::print_rate(its.min_rate)},
-          {"increase_interval", config::print_duration(its.increase_interval)},
-          {"byte_counter", its.byte_counter == 0 ? "none" : config::print_bytes(its.byte_counter)},
-          {"fast_recovery_steps", its.fast_recovery_steps},
-          {"additive", config::print_rate(its.additive)},
-          {"hyper", config::print_rate(its.hyper)},
-          {"cnp_interval", config::print_duration(its.cnp_interval)}};
-}
-
-}  // namespace
 }  // namespace heddle::lab

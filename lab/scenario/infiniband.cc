@@ -1,4 +1,4 @@
-// `fabric.link_layer`, `routing`, `tables`, `lmc`, `partitions` and `credits` of a scenario.
+// `fabric.link_layer`, `routing`, `tables`, `lmc`, `partitions`, `credits` and `fecn` of a scenario.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -84,6 +84,7 @@ void read_infiniband(const Map& section, Scenario& scenario) {
     credits.period = config::duration(100 * kNanosecond, kSecond)(period);
   }
   check(map, credits);
+  settings.fecn = read_fecn(section);
 }
 
 void put_infiniband(const Scenario& scenario, Json& json) {
@@ -104,6 +105,7 @@ void put_infiniband(const Scenario& scenario, Json& json) {
                      {"block", credits.format.block},
                      {"lanes", credits.lanes},
                      {"period", credits.period == 0 ? "auto" : config::print_duration(credits.period)}};
+  json["fecn"] = fecn_json(settings.fecn);
 }
 
 }  // namespace heddle::lab

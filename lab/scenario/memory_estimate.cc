@@ -15,8 +15,13 @@ namespace {
 constexpr uint64_t kPortBytes = sizeof(dataplane::EgressScheduler) + sizeof(dataplane::IngressPort) +
                                 sizeof(telemetry::PortCounters) + sizeof(LabSwitch::Port) + 2 * sizeof(Wire) + 512;
 
-// What congestion control adds to a queue pair.
-constexpr uint64_t kPacedBytes = sizeof(flowctl::ReactionPoint) + sizeof(Time) + sizeof(flowctl::NotificationPoint);
+// What a static rate or congestion control adds to a queue pair.
+uint64_t paced_bytes(const HostSettings& hosts) {
+  constexpr uint64_t kPaced = sizeof(Rate) + sizeof(Time);
+  if (hosts.dcqcn) return kPaced + sizeof(flowctl::ReactionPoint) + sizeof(flowctl::NotificationPoint);
+  if (hosts.ccti) return kPaced + sizeof(flowctl::InjectionPoint);
+  return hosts.static_rate_of_path || !hosts.static_rate.is_unlimited() ? kPaced : 0;
+}
 
 uint64_t connections_of(const Workload& workload, Connections connections) {
   if (connections == Connections::kPerMessage) return size_of(workload).messages;
@@ -85,7 +90,7 @@ uint64_t estimate_memory(const Topology& topology, const Workload& workload, con
   return size_of(workload).memory_bytes + workload.messages.size() * (sizeof(MessageTimes) + 32) +
          table_versions * routes_bytes(topology) + ports * kPortBytes + topology.switch_count() * sizeof(LabSwitch) +
          topology.host_count * (sizeof(Host) + 2 * sizeof(Wire)) +
-         queue_pairs * (sizeof(SendQueue) + sizeof(ReceiveQueue) + 160 + (settings.hosts.dcqcn ? kPacedBytes : 0)) +
+         queue_pairs * (sizeof(SendQueue) + sizeof(ReceiveQueue) + 160 + paced_bytes(settings.hosts)) +
          packets_under_way(topology, workload, settings) *
              PacketArena::packet_bytes(header_room_for(topology, settings));
 }

@@ -64,6 +64,12 @@ void read_pattern(const config::Map& map, JobSpec& job);
 std::vector<std::string_view> pattern_keys(std::string_view kind);
 Json pattern_json(const JobSpec& job);
 
+// `hosts.congestion_control` and `fabric.fecn` (congestion.cc).
+void read_congestion_control(const config::Value& value, HostSettings& hosts);
+Json congestion_control_json(const HostSettings& hosts);
+flowctl::FecnSettings read_fecn(const config::Map& section);
+Json fecn_json(const flowctl::FecnSettings& fecn);
+
 // `hosts:` (hosts.cc).
 void read_hosts(const config::Map& root, Scenario& scenario);
 Json hosts_json(const Scenario& scenario);

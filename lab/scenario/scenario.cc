@@ -93,12 +93,14 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(
-      root.section("fabric", {"link_layer",  "routing",           "tables",   "lmc",        "partitions",  "credits",
-                              "scheduler",   "control_scheduler", "ars",      "path_delay", "resequencer", "buffer",
-                              "port_buffer", "queue_limit",       "lossless", "pfc",        "watchdog",    "ecn",
-                              "convergence", "sample_interval"}),
-      scenario);
+  read_fabric(root.section("fabric", {"link_layer", "routing",     "tables",
+                                      "lmc",        "partitions",  "credits",
+                                      "fecn",       "scheduler",   "control_scheduler",
+                                      "ars",        "path_delay",  "resequencer",
+                                      "buffer",     "port_buffer", "queue_limit",
+                                      "lossless",   "pfc",         "watchdog",
+                                      "ecn",        "convergence", "sample_interval"}),
+              scenario);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));
   scenario.events = read_events(root.list("events", 0, kMaxEvents));

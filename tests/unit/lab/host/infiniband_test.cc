@@ -254,6 +254,9 @@ TEST(InfinibandFabric, RefusesWhatItsLinksDoNotHave) {
   FabricSettings settings = infiniband();
   settings.hosts.dcqcn = flowctl::dcqcn_sets().front();
   EXPECT_THROW(run_fabric(t, workload, settings), Error);
+  settings = support::exact_settings();
+  settings.hosts.ccti.emplace();
+  EXPECT_THROW(run_fabric(t, workload, settings), Error) << "on Ethernet links";
   settings = infiniband("adaptive");
   settings.switches.infiniband.routing = "up-down";
   EXPECT_THROW(run_fabric(t, workload, settings), Error);
@@ -325,6 +328,32 @@ TEST(InfinibandLanes, ShareASwitchsOutputByTheirWeights) {
   const auto alone = static_cast<double>(2000 * Rate::gbps(100).time_for(infiniband_data_frame(4096) + 2));
   EXPECT_NEAR(alone / static_cast<double>(result.messages[0].received), 0.75, 0.01);
   EXPECT_GT(result.lanes[1].stalled, result.lanes[0].stalled) << "host 1 waits longer for its lane's credit";
+}
+
+// Host 0 sends on lane 0, which its port puts before all others, and receives from host 2, whom it acknowledges on lane
+// 1: those ACKs keep to their lane's place. Where both are on one lane, they go before data.
+TEST(InfinibandLanes, AcknowledgementsKeepToTheirLane) {
+  const Topology t = build_single_switch({.hosts = 4, .link = ib_link()});
+  const Workload workload =
+      workload_of(4, {Flow{.src = 0, .dst = 1, .bytes = 8'192'000}, Flow{.src = 2, .dst = 0, .bytes = 4096}});
+  const auto acknowledged_at = [&](uint8_t sl_of_acks) {
+    SubnetTables tables = shortest_path_tables(t, std::vector<bool>(4, true));
+    tables.path_sl.assign(16, 0);
+    tables.path_sl[0 * 4 + 2] = sl_of_acks;
+    SlToVl map{};
+    map[1] = 1;
+    tables.host_sl_to_vl.assign(4, map);
+    tables.switches[0].sl_to_vl.assign(25, map);
+    tables.host_vl_arbitration.assign(4, {.high = {{0, 64}}, .low = {{1, 64}}, .high_limit = 255});
+    FabricSettings settings = infiniband();
+    settings.switches.infiniband.tables = directory_of(t, tables);
+    const RunResult result = run_fabric(t, workload, settings);
+    EXPECT_TRUE(all_done(result));
+    return std::pair(result.messages[1].sent, result.messages[0].received);
+  };
+  const auto [behind, data_done] = acknowledged_at(1);
+  EXPECT_NEAR(static_cast<double>(behind), static_cast<double>(data_done), 3e6);
+  EXPECT_LT(acknowledged_at(0).first, 10 * kMicrosecond);
 }
 
 TEST(InfinibandLanes, DropWhatTheirMapDiscards) {

@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"ib-ring", 20, 20, 2 * 1954 * 0.32992 + 3},
         // 489 packets a message.
         Example{"ib-incast-15", 16, 15, 15 * 489 * 0.32992}, Example{"link-failure-128", 128, 128, 1309},
+        Example{"ib-incast-victim", 64, 32 + 60, 32 * 489 * 0.32992},
         // Host 0 sends two messages of 244.1 packets, one of them to another leaf, where it is dropped.
         Example{"ib-tenants", 16, 8 + 7 + 2 + 1, 2 * 244.14 * 0.32992 + 5},
         Example{"slow-core-1024", 1024, 1024, 170.9},

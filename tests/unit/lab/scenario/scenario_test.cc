@@ -428,6 +428,10 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "fabric: {link_layer: infiniband, scheduler: adaptive, credits: {buffer: 1MB, counter_bits: 20, block: 128, "
       "lanes: 2, "
       "period: 5us}}",
+      "{fabric: {link_layer: infiniband, fecn: {threshold: 3, marking_rate: 0, packet_size: 64, victim_mask: all}}, "
+      "hosts: {congestion_control: infiniband, static_rate: path}}",
+      "{fabric: {link_layer: infiniband}, hosts: {static_rate: 25G, congestion_control: {kind: infiniband, "
+      "ccti_increase: 2, ccti_limit: 2, ccti_min: 1, ccti_timer: 9us, cct: ['0:0', '3:7', '0:16383']}}}",
       "workload: [{name: a, kind: incast, hosts: [0-3, 9], victims: 1}, {name: b, kind: training, steps: 2, seed: 3}]",
       "workload: {kind: poisson, distribution: hadoop, load: 0.3, placement: random, ranks: 12}",
       "workload: {kind: poisson, distribution: {size: 64kB}}",

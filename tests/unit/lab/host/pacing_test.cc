@@ -1,0 +1,79 @@
+// Static rates of queue pairs, measured on the wire.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "lab/host/infiniband.h"
+#include "lab/topology/builders.h"
+#include "tests/support/fabric_runs.h"
+
+namespace heddle::lab {
+namespace {
+
+using support::all_done;
+using support::workload_of;
+
+FabricSettings settings_on(LinkLayer layer) {
+  FabricSettings settings = support::exact_settings();
+  settings.hosts.link_layer = layer;
+  return settings;
+}
+
+// Wire bytes that left a host, over the time until the last of them arrived.
+double measured_gbps(const Topology& t, const RunResult& result, HostId host) {
+  const LinkId link = t.ports[host][0];
+  const LinkLoad& load = result.links[link];
+  const uint64_t bytes = t.links[link].a == host ? load.a_to_b_bytes : load.b_to_a_bytes;
+  Time end = 0;
+  for (const MessageTimes& times : result.messages) end = std::max(end, times.received);
+  return static_cast<double>(bytes) * 8e3 / static_cast<double>(end);
+}
+
+struct StaticRow {
+  const char* description;
+  LinkLayer layer;
+  uint64_t rate;  // Gb/s
+  uint32_t qps;
+  uint32_t mtu;
+  double expected;
+};
+
+TEST(StaticRate, IsWhatAQueuePairSends) {
+  const Topology t = build_single_switch({.hosts = 2});
+  for (const StaticRow& row : {StaticRow{"a quarter of an InfiniBand link", LinkLayer::kInfiniband, 25, 1, 4096, 25},
+                               StaticRow{"short packets", LinkLayer::kInfiniband, 25, 1, 256, 25},
+                               StaticRow{"just below the link's", LinkLayer::kInfiniband, 97, 1, 4096, 97},
+                               StaticRow{"beyond the link's", LinkLayer::kInfiniband, 200, 1, 4096, 100},
+                               StaticRow{"three queue pairs, each", LinkLayer::kInfiniband, 20, 3, 4096, 60},
+                               StaticRow{"Ethernet", LinkLayer::kEthernet, 25, 1, 4096, 25}}) {
+    SCOPED_TRACE(row.description);
+    FabricSettings settings = settings_on(row.layer);
+    settings.hosts.static_rate = Rate::gbps(row.rate);
+    settings.hosts.qps_per_connection = row.qps;
+    settings.hosts.mtu = row.mtu;
+    const RunResult result = run_fabric(t, workload_of(2, {{.src = 0, .dst = 1, .bytes = 6'000'000}}), settings);
+    EXPECT_TRUE(all_done(result));
+    EXPECT_NEAR(measured_gbps(t, result, 0), row.expected, row.expected / 100);
+  }
+}
+
+TEST(StaticRate, OfThePathIsThatOfItsSlowestLink) {
+  LeafSpineSettings shape{.hosts = 8, .leaves = 2, .spines = 1, .links_per_pair = 1};
+  shape.uplink.rate = Rate::gbps(40);
+  const Topology t = build_leaf_spine(shape);
+  const Workload workload =
+      workload_of(8, {{.src = 0, .dst = 4, .bytes = 12'000'000}, {.src = 1, .dst = 2, .bytes = 4'000'000}});
+  FabricSettings settings = settings_on(LinkLayer::kInfiniband);
+  const RunResult as_fast_as_possible = run_fabric(t, workload, settings);
+  settings.hosts.static_rate_of_path = true;
+  const RunResult result = run_fabric(t, workload, settings);
+  EXPECT_TRUE(all_done(result));
+  EXPECT_GT(as_fast_as_possible.peak_queue_bytes, 100'000U) << "before the uplink";
+  EXPECT_LE(result.peak_queue_bytes, 2 * infiniband_data_frame(4096));
+  EXPECT_EQ(result.messages[1].sent, as_fast_as_possible.messages[1].sent) << "stays on its leaf, at the link's rate";
+  const double gbps = 12e6 * 8e3 / static_cast<double>(result.messages[0].received);
+  EXPECT_NEAR(gbps, 40 * 4096.0 / (infiniband_data_frame(4096) + 2), 0.4);
+}
+
+}  // namespace
+}  // namespace heddle::lab
