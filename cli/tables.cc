@@ -152,6 +152,36 @@ std::string path_notes(const Json& view) {
   return notes.empty() ? notes : "\n" + notes;
 }
 
+std::string one_place(const Json& value) { return value.is_null() ? "-" : fmt::format("{:.1f}", value.get<double>()); }
+
+// What probes say, and what they cost.
+std::string probes_text(const Json& view) {
+  const Json& probes = view.at("path_delay");
+  if (probes.is_null()) return "";
+  double most = 0;
+  for (const Json& port : probes.at("ports")) most = std::max(most, port.at("share").get<double>());
+  std::string page =
+      fmt::format("\nprobes: {} sent, {} returned, {} of others turned round; at most {:.4f}% of a link",
+                  text(probes.at("sent")), text(probes.at("returned")), text(probes.at("turned_round")), most * 100);
+  if (probes.at("targets").empty()) return page + "\n";
+  page += fmt::format("; a sweep takes {:.0f} us\n", probes.at("sweep_us").get<double>());
+  std::vector<Row> rows{{"destination", "group", "port", "mac", "share", "path", "delay us", "wire us", "jitter us",
+                         "loss", "capacity", "age ms"}};
+  for (const Json& target : probes.at("targets")) {
+    for (const Json& member : target.at("members")) {
+      rows.push_back({text(target.at("name")), text(target.at("group")), text(member.at("port")),
+                      text(member.at("mac")), bit_per_cent(member.at("share")),
+                      member.at("bad").get<bool>()        ? "bad"
+                      : member.at("measured").get<bool>() ? "measured"
+                                                          : "unknown",
+                      one_place(member.at("delay_us")), one_place(member.at("wire_us")),
+                      one_place(member.at("jitter_us")), bit_per_cent(member.at("loss")),
+                      fmt::format("{:g}G", member.at("capacity_gbps").get<double>()), one_place(member.at("age_ms"))});
+    }
+  }
+  return page + text_table(rows);
+}
+
 std::vector<Row> drops_rows(const Json& view) {
   std::vector<Row> rows{{"reason", "packets", "port", "meaning"}};
   for (const auto& [port, drops] : view.at("ports").items()) {
@@ -191,7 +221,7 @@ std::string table_of(const std::string& what, const Json& view) {
   if (what == "watchdog") return watchdog_text(view);
   if (what == "ecn") return text_table(ecn_rows(view));
   if (what == "routes") return text_table(routes_rows(view));
-  if (what == "paths") return text_table(paths_rows(view)) + path_notes(view);
+  if (what == "paths") return text_table(paths_rows(view)) + path_notes(view) + probes_text(view);
   if (what == "drops") return text_table(drops_rows(view));
   return text_table(ports_rows(view));
 }

@@ -157,4 +157,11 @@ nlohmann::ordered_json resequencer_json(const lb::ResequencerSettings& r) {
           {"max_flows", r.max_flows}};
 }
 
+double read_probe_rate(const Value& value) {
+  constexpr std::string_view accepted = "a share of a link from 0.01% to 1% such as 0.1%";
+  const auto share = parse_share(value.scalar(accepted));
+  if (!share || *share < 0.9999e-4 || *share > 0.01) value.refuse(accepted);
+  return *share;
+}
+
 }  // namespace heddle::config

@@ -28,4 +28,7 @@ const std::vector<std::string_view>& resequencer_keys();
 lb::ResequencerSettings read_resequencer(const Map& section);
 nlohmann::ordered_json resequencer_json(const lb::ResequencerSettings& resequencer);
 
+// What path probes may take of a link: 0.01–1 %.
+double read_probe_rate(const Value& value);
+
 }  // namespace heddle::config

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/address.h"
+#include "dataplane/measured_group.h"
 #include "net/error.h"
 
 namespace heddle::control {
@@ -21,8 +22,8 @@ std::vector<lb::NextHop>::iterator find_member(std::vector<lb::NextHop>& members
 
 }  // namespace
 
-RouteTable::RouteTable(dataplane::SwitchControl& control, uint32_t max_routes)
-    : control_(control), max_routes_(max_routes), counted_before_(kMaxPathCounters) {
+RouteTable::RouteTable(dataplane::SwitchControl& control, uint32_t max_routes, PortId dead_port)
+    : control_(control), max_routes_(max_routes), dead_port_(dead_port), counted_before_(kMaxPathCounters) {
   for (uint32_t i = kMaxPathCounters; i-- > 0;) free_counters_.push_back(i);
   for (size_t i = 0; i < versions_.size(); ++i) {
     versions_[i].name = "fib" + std::to_string(i);
@@ -130,6 +131,35 @@ void RouteTable::publish(Model model) {
     }
   }
   model_ = std::move(model);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+// As `publish`, of these groups alone: a table of many routes is not copied for a few weights.
+void RouteTable::measure(const std::vector<Measured>& measured) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<GroupId> changed;
+  for (const Measured& of : measured) {
+    const std::optional<GroupId> id = model_.find(of.name);
+    if (!id) continue;
+    lb::NextHopGroup& group = model_.groups[*id].members;
+    for (const lb::NextHop& from : of.group->members) {
+      const auto at = find_member(group.members, from);
+      if (at == group.members.end()) continue;
+      at->share = from.share;
+      at->remote_band = from.remote_band;
+      at->bad = from.bad;
+    }
+    group.measured = true;
+    group.make_table();
+    changed.push_back(*id);
+  }
+  if (changed.empty()) return;
+  Version& idle = versions_[1 - live_];
+  for (const GroupId id : changed) write_group(idle, id, model_.groups[id]);
+  control_.tables.store(&idle.tables, std::memory_order_release);
+  if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
+  for (const GroupId id : changed) write_group(versions_[live_], id, model_.groups[id]);
+  live_ = 1 - live_;
 }
 
 // In a NextHop of the model, counter 0 means none yet; the tables hold the index itself.
@@ -168,13 +198,17 @@ void RouteTable::rebuild(Version& version, const Model& model) {
   for (const auto& [prefix, group] : model.routes) version.fib->add(prefix, group);
 }
 
-void RouteTable::write_groups(Version& version, const Model& model) {
+void RouteTable::write_groups(Version& version, const Model& model) const {
   version.tables.groups.resize(model.groups.size());
-  for (size_t i = 0; i < model.groups.size(); ++i) {
-    version.tables.groups[i] = model.groups[i].members;
-    for (lb::NextHop& member : version.tables.groups[i].members) member.counter--;
-  }
+  for (size_t i = 0; i < model.groups.size(); ++i) write_group(version, i, model.groups[i]);
   version.tables.note_schedulers();
+}
+
+void RouteTable::write_group(Version& version, size_t id, const Group& group) const {
+  lb::NextHopGroup& written = version.tables.groups[id];
+  written = group.members;
+  for (lb::NextHop& member : written.members) member.counter--;
+  if (dead_port_ != kNoPort) dataplane::shut_bad_members(written, dead_port_);
 }
 
 std::vector<Route> RouteTable::routes() const {

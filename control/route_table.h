@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,7 +39,8 @@ struct Route {
 class RouteTable {
  public:
   // Room for `max_routes` prefixes per family. Publishes an empty version at once; `control` outlives the table.
-  RouteTable(dataplane::SwitchControl& control, uint32_t max_routes);
+  // `dead_port`: of PortStates, for members that probes find bad.
+  RouteTable(dataplane::SwitchControl& control, uint32_t max_routes, PortId dead_port = kNoPort);
 
   // Reads the traffic of one path counter, summed over lcores; asked when a counter passes on to a new member.
   using PathReader = std::function<telemetry::PathCounters(uint32_t counter)>;
@@ -48,6 +50,16 @@ class RouteTable {
   // anything has changed.
   class Batch;
   void apply(const Batch& batch);
+
+  // What probes say of groups by that name (dataplane::measure) takes effect, for the members they still have; a group
+  // that is gone is passed over. Touches nothing but these groups.
+  struct Measured {
+    std::string name;
+    const lb::NextHopGroup* group = nullptr;
+  };
+  void measure(const std::vector<Measured>& measured);
+  // Counts batches: whoever keeps a copy of the groups sees that it is old.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // Copies for readers.
   std::vector<Route> routes() const;
@@ -86,11 +98,14 @@ class RouteTable {
   void publish(Model model);
   void write(Version& version, const Model& model);
   void rebuild(Version& version, const Model& model);
-  static void write_groups(Version& version, const Model& model);
+  void write_groups(Version& version, const Model& model) const;
+  void write_group(Version& version, size_t id, const Group& group) const;
 
   mutable std::mutex mutex_;
   dataplane::SwitchControl& control_;
   uint32_t max_routes_;
+  PortId dead_port_;
+  std::atomic<uint64_t> generation_{0};
   Model model_;
   std::array<Version, 2> versions_;
   unsigned live_ = 0;

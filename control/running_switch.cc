@@ -9,6 +9,7 @@
 
 #include "control/kernel_losses.h"
 #include "control/memory_budget.h"
+#include "control/path_probes.h"
 #include "dataplane/eal.h"
 #include "net/error.h"
 
@@ -70,7 +71,7 @@ RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
   control_.readers =
       static_cast<rte_rcu_qsbr*>(std::align(RTE_CACHE_LINE_SIZE, rte_rcu_qsbr_get_memsize(config_.workers), at, room));
   rte_rcu_qsbr_init(control_.readers, config_.workers);
-  routes_ = std::make_unique<RouteTable>(control_, config_.max_routes);
+  routes_ = std::make_unique<RouteTable>(control_, config_.max_routes, states_->dead_port());
   install_routes();
   start_workers();
 
@@ -83,10 +84,12 @@ RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
   links_ = std::make_unique<LinkWatch>(std::move(watched), *states_, [this](PortId port, bool up) {
     notice_(fmt::format("port {}: link {}", config_.ports[port].name, up ? "up" : "down"));
   });
+  start_probes();
 }
 
 RunningSwitch::~RunningSwitch() {
   stop(std::chrono::milliseconds(0));
+  probes_.reset();
   links_.reset();
   workers_.clear();
   devices_.clear();
@@ -129,6 +132,7 @@ void RunningSwitch::make_pool() {
 
 void RunningSwitch::start_workers() {
   const unsigned n = config_.workers;
+  make_mailboxes();
   clock_ = std::make_unique<dataplane::TscClock>();
   rings_.resize(static_cast<size_t>(n) * n);
   const auto ring = [&](unsigned from, unsigned to) -> std::unique_ptr<dataplane::HandoverRing>& {
@@ -161,6 +165,10 @@ void RunningSwitch::start_workers() {
     settings.index = w;
     settings.sleep_when_idle = config_.idle == IdleMode::kSleep;
     settings.pool = pool_;
+    if (!mailboxes_.empty()) {
+      settings.probes = mailboxes_[w].get();
+      settings.probing = {.address = config_.path_delay.address, .node_id = config_.path_delay.address};
+    }
     std::vector<dataplane::HandoverRing*> outbound;
     for (unsigned other = 0; other < n; ++other) {
       outbound.push_back(ring(w, other).get());
@@ -278,6 +286,7 @@ void RunningSwitch::tick() {
 
 void RunningSwitch::stop(std::chrono::milliseconds patience) {
   if (!running_) return;
+  if (probes_ != nullptr) probes_->stop();
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + patience;
   control_.state.store(dataplane::RunState::kDraining);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,14 @@
 #include "dataplane/ethdev_port.h"
 #include "dataplane/lcore.h"
 
+namespace heddle::dataplane {
+class ProbeMailbox;
+}
+
 namespace heddle::control {
+
+class PathProbes;
+struct PathDelayStatus;
 
 struct PortStatus {
   std::string name;
@@ -153,6 +161,8 @@ class RunningSwitch {
   std::vector<WorkerStatus> worker_status() const;
   FlowletStatus flowlet_status() const;
   ResequencerStatus resequencer_status() const;
+  // Nothing without path probes.
+  std::optional<PathDelayStatus> path_delay_status() const;
   // Packets received so far by all ports.
   uint64_t received() const;
 
@@ -162,7 +172,9 @@ class RunningSwitch {
  private:
   void open_ports();
   void make_pool();
+  void make_mailboxes();
   void start_workers();
+  void start_probes();
   void install_routes();
   std::vector<dataplane::PortSettings> port_settings() const;
   dataplane::EgressSettings egress_settings(size_t port) const;
@@ -186,7 +198,10 @@ class RunningSwitch {
   std::vector<std::unique_ptr<dataplane::HandoverRing>> rings_;
   std::vector<std::unique_ptr<dataplane::HandoverOut>> handovers_;
   std::vector<std::unique_ptr<dataplane::BufferLedger>> ledgers_;
+  std::vector<std::unique_ptr<dataplane::ProbeMailbox>> mailboxes_;  // by worker; none without path probes
   std::vector<std::unique_ptr<dataplane::Worker>> workers_;
+  std::unique_ptr<PathProbes> probes_;
+  Time probes_began_ = 0;
   std::unique_ptr<class KernelLosses> kernel_losses_;
   std::unique_ptr<LinkWatch> links_;
   std::vector<WatchdogStatus> watchdogs_noticed_;  // as `tick` last saw them

@@ -71,8 +71,8 @@ namespace {
 
 SwitchConfig read(const Document& document) {
   SwitchConfig config;
-  const Map root = document.root().map(
-      {"switch", "ports", "groups", "routes", "classes", "buffer", "watchdog", "hash", "ars", "resequencer"});
+  const Map root = document.root().map({"switch", "ports", "groups", "routes", "classes", "buffer", "watchdog", "hash",
+                                        "ars", "resequencer", "path_delay"});
   read_switch(
       root.section("switch", {"name", "seed", "memory", "workers", "idle", "control", "max_routes", "buffer_packets"}),
       config);
@@ -87,6 +87,7 @@ SwitchConfig read(const Document& document) {
   config.resequencer = config::read_resequencer(root.section("resequencer", config::resequencer_keys()));
   for (const PortConfig& port : config.ports) config.resequencer.enabled |= port.resequence;
   config.ars = config::read_ars(root.section("ars", config::ars_keys()));
+  read_path_delay(root.at("path_delay"), config);
   warn_of_oddities(config);
   return config;
 }

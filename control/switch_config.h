@@ -127,6 +127,27 @@ struct RouteConfig {
   std::string place;
 };
 
+// A group whose paths are probed, and the far switches that it leads to.
+struct PathTargetConfig {
+  std::string name;
+  uint32_t group = 0;               // index into SwitchConfig::groups; two members and more
+  std::vector<uint32_t> addresses;  // IPv4, host order
+  std::string place;
+};
+
+// Path probes (telemetry/path_prober.h).
+struct PathDelayConfig {
+  uint32_t address = 0;  // IPv4 of this switch, host order; 0: probes mean nothing to it
+  double rate = 0.001;   // part of a link that probes of all switches and their answers may take
+  Duration base = 10 * kMicrosecond;
+  Duration timeout = 100 * kMillisecond;
+  uint8_t dscp = 26;
+  unsigned hops = 4;
+  std::vector<PathTargetConfig> targets;  // each group once
+
+  bool is_on() const { return address != 0; }
+};
+
 struct SwitchConfig {
   std::string name = "heddle";
   uint64_t seed = 0;
@@ -150,6 +171,7 @@ struct SwitchConfig {
   lb::HashSettings hash;                              // its seed is `seed`
   lb::ArsSettings ars;
   lb::ResequencerSettings resequencer;
+  PathDelayConfig path_delay;
 
   std::vector<std::string> warnings;  // "leaf.yaml:12: …": legal, but hardly what is meant
 
@@ -183,6 +205,9 @@ SwitchConfig load_switch_config(const std::string& path, const std::vector<std::
 // The same from text; `name` stands for the file in errors.
 SwitchConfig load_switch_config_text(std::string_view text, const std::string& name,
                                      const std::vector<std::string>& overlays = {});
+
+// 10.255.0.1 of an IPv4 address in host order.
+std::string print_address(uint32_t address);
 
 // The effective configuration, defaults filled in. It is a configuration itself: loading it gives the same switch.
 nlohmann::ordered_json to_json(const SwitchConfig& config);

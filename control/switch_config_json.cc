@@ -49,6 +49,7 @@ Json to_json(const SwitchConfig& config) {
   json["hash"] = hash_json(config);
   json["ars"] = config::ars_json(config.ars);
   json["resequencer"] = config::resequencer_json(config.resequencer);
+  if (config.path_delay.is_on()) json["path_delay"] = path_delay_json(config);
   return json;
 }
 

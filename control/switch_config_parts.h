@@ -54,4 +54,8 @@ void read_flow_control(const config::Map& buffer, const config::Map& classes, co
 void read_groups(const config::List& items, SwitchConfig& config);
 void read_routes(const config::List& items, SwitchConfig& config);
 
+// `path_delay:`. Needs config.groups.
+void read_path_delay(const config::Value& value, SwitchConfig& config);
+nlohmann::ordered_json path_delay_json(const SwitchConfig& config);
+
 }  // namespace heddle::control

@@ -225,7 +225,8 @@ Json paths_view(RunningSwitch& running) {
   return {{"groups", groups},
           {"flowlets",
            {{"begun", flowlets.flowlets}, {"reroutes", flowlets.reroutes}, {"collisions", flowlets.collisions}}},
-          {"resequencer", resequencer_json(running)}};
+          {"resequencer", resequencer_json(running)},
+          {"path_delay", path_delay_view(running)}};
 }
 
 Json drops_view(const RunningSwitch& running) {

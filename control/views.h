@@ -26,8 +26,12 @@ Json watchdog_view(const RunningSwitch& running);
 Json ecn_view(const RunningSwitch& running);
 // {"routes": [{prefix, via}]}
 Json routes_view(RunningSwitch& running);
-// {"groups": [{name, scheduler, members: [{port, mac, vlan, weight, up, packets, bytes, share}]}]}
+// {"groups": [{name, scheduler, members: [{port, mac, vlan, weight, up, packets, bytes, share}]}], flowlets,
+// resequencer, path_delay}
 Json paths_view(RunningSwitch& running);
+// What probes found out: {address, sweep_us, …, ports: [{port, bytes, share}], targets: [{name, group, addresses,
+// members}]}; null without probes
+Json path_delay_view(const RunningSwitch& running);
 // {"drops": {reason: n}, "ports": {name: {reason: n}}, "meaning": {reason: text}}, only those that happened
 Json drops_view(const RunningSwitch& running);
 // Everything that counts: ports, drops, paths, workers.

@@ -6,6 +6,8 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
+#include "dataplane/probe_mailbox.h"
+
 namespace heddle::dataplane {
 
 namespace {
@@ -34,6 +36,10 @@ Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, Por
       views_(pipeline.ports.size() * kTrafficClasses),
       groups_(views_.size()) {
   pipeline_.use_source(&mempools_);
+  if (settings_.probes != nullptr) {
+    settings_.probing.receiver = settings_.probes;
+    pipeline_.use_probes(settings_.probing);
+  }
   for (const OwnedPort& port : settings_.owned) {
     const EgressSettings& egress = pipeline.ports[port.id].egress;
     pipeline_.port(port.id).reserve(egress.limit_packets);
@@ -68,6 +74,7 @@ void Worker::run() {
       work += waiting;
     }
     work += take_inbox(now);
+    if (settings_.probes != nullptr && state == RunState::kRunning) work += send_probes(now);
     pipeline_.settle_buffer(now);
     if (pipeline_.needs_attention(now)) pipeline_.attend(now);
     work += transmit_all(now);
@@ -129,6 +136,27 @@ unsigned Worker::take_inbox(Time now) {
     taken += n;
   }
   return taken;
+}
+
+// What has a turn now; a probe that cannot be made is one that is lost.
+unsigned Worker::send_probes(Time now) {
+  unsigned sent = 0;
+  ProbeOrder order;
+  while (sent < kBurst && settings_.probes->next(order)) {
+    ++sent;
+    Packet* packet = mempools_.make();
+    if (packet == nullptr) continue;
+    const uint32_t bytes = telemetry::probe_frame_bytes(order.fields.hops);
+    packet->data_len = static_cast<uint16_t>(bytes);
+    packet->pkt_len = bytes;
+    order.fields.sent = now;
+    if (telemetry::write_probe({frame_of(packet), rte_pktmbuf_tailroom(packet) + bytes}, order.fields)) {
+      pipeline_.send_probe(packet, order.over, now);
+    } else {
+      rte_pktmbuf_free(packet);
+    }
+  }
+  return sent;
 }
 
 unsigned Worker::transmit_all(Time now) {

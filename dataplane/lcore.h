@@ -19,6 +19,8 @@
 
 namespace heddle::dataplane {
 
+class ProbeMailbox;
+
 enum class RunState : uint8_t {
   kRunning,
   kDraining,  // receive no more, send what is queued
@@ -67,7 +69,10 @@ class Worker {
     std::vector<OwnedPort> owned;
     bool sleep_when_idle = false;
     std::vector<HandoverRing*> inbox;  // from the other workers
-    rte_mempool* pool = nullptr;       // of the pause frames it sends
+    rte_mempool* pool = nullptr;       // of the pause frames and probes it sends
+    // Path probes that end here are turned round, and answers go to the mailbox; null: nothing is known of probes.
+    ProbeMailbox* probes = nullptr;
+    Pipeline::ProbeSettings probing{};  // its receiver is the mailbox
   };
 
   Worker(const Settings& settings, const Pipeline::Settings& pipeline, PortStates& states, Handover* handover,
@@ -98,6 +103,7 @@ class Worker {
   unsigned receive_from(const OwnedPort& port, uint16_t queue, Time now);
   unsigned receive_by_class(const OwnedPort& port, Time now);
   unsigned take_inbox(Time now);
+  [[gnu::noinline]] unsigned send_probes(Time now);
   unsigned transmit(const OwnedPort& port, Outbox& outbox, Time now);
   unsigned transmit_all(Time now);
   void publish_views(Time now);

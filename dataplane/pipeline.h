@@ -102,6 +102,8 @@ class Pipeline {
   void use_probes(const ProbeSettings& settings);
   // A probe of our own, written but for its MAC addresses, leaves over that member.
   void send_probe(Packet* packet, const lb::NextHop& next, Time now);
+  // Probes of others that ended here and were sent back.
+  uint64_t turned_round() const { return turned_round_.get(); }
   // Wire bytes of probes, anybody's, that have left by the port.
   uint64_t probe_bytes(PortId out) const { return has_probes_ ? probe_bytes_[out].get() : 0; }
 
@@ -349,6 +351,7 @@ class Pipeline {
   bool has_pfc_ = false;
   bool has_probes_ = false;
   ProbeSettings probes_;
+  telemetry::Counter turned_round_;
   std::vector<telemetry::Counter> probe_bytes_;  // by port
   bool attention_ = false;
   Time attention_at_ = 0;

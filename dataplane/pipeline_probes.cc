@@ -52,7 +52,8 @@ bool Pipeline::meet_probe(Packet* packet, Towards to, Time now) {
       consume(packet);
       return true;
     }
-    telemetry::turn_round(bytes_of(packet), *probe, probes_.return_dscp);
+    telemetry::turn_round(bytes_of(packet), *probe, probes_.return_dscp, meta.arrival);
+    turned_round_.add(1);
     classify(frame_of(packet), ingress_[meta.in_port], meta);
     meta.flow_hash = hasher_.hash(frame_of(packet), meta);
     Destinations back;
@@ -79,10 +80,10 @@ bool Pipeline::meet_probe(Packet* packet, Towards to, Time now) {
   return true;
 }
 
+// Probes are not a path's traffic: probe_bytes_ counts them.
 void Pipeline::send_over(Packet* packet, const lb::NextHop& next) {
   meta_of(packet).out_port = next.port;
   rewrite(packet, next.rewrite);
-  counters_.paths[next.counter].add(packet->pkt_len);
   admit_in_turn(packet);
 }
 

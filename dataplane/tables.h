@@ -55,9 +55,11 @@ struct ForwardingTables {
 // a round and read by the others, which cannot look into its queues.
 class PortStates {
  public:
-  explicit PortStates(size_t ports) : up_(ports), drain_(ports) {
-    for (auto& up : up_) up.store(1, std::memory_order_relaxed);
+  explicit PortStates(size_t ports) : up_(ports + 1), drain_(ports) {
+    for (size_t i = 0; i < ports; ++i) up_[i].store(1, std::memory_order_relaxed);
   }
+  // One that is never up: members that must get nothing are given it for their port, at no cost per packet.
+  PortId dead_port() const { return static_cast<PortId>(up_.size() - 1); }
   bool is_up(PortId port) const { return up_[port].load(std::memory_order_relaxed) != 0; }
   const std::atomic<uint8_t>* flags() const { return up_.data(); }  // the same by port, for a loop
   Duration drain_time(PortId port) const { return drain_[port].time.load(std::memory_order_relaxed); }

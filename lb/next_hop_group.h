@@ -25,9 +25,11 @@ struct NextHop {
   uint16_t weight = 1;
   uint32_t counter = 0;    // index into the per-lcore path counters; stays with the member across table versions
   bool alternate = false;  // a longer path: ArsSettings says when it is taken
-  // How many bands worse than the group's best the path beyond the port is, 0–7; of `measured` groups.
+  // What probes say, of `measured` groups. How many bands worse than the group's best the path beyond the port is, 0–7.
   uint8_t remote_band = 0;
-  uint8_t reserved[6] = {};
+  uint16_t share = 0;  // the weight in the place of `weight`
+  bool bad = false;    // nothing gets through: as if its link were down
+  uint8_t reserved[3] = {};
 };
 static_assert(sizeof(NextHop) == 32);
 
@@ -50,7 +52,7 @@ struct SchedulerOverrides {
 struct NextHopGroup {
   std::vector<NextHop> members;  // 0–64; a group without members drops
   Scheduler scheduler;
-  // Weights and remote bands follow from probes; choices by quality go by them too.
+  // Shares and remote bands follow from probes; choices by quality go by them too.
   bool measured = false;
   std::shared_ptr<const SchedulerOverrides> overrides;  // null: none
   std::shared_ptr<const WeightedTable> table;           // where some scheduler chooses by weight
@@ -106,7 +108,9 @@ inline void NextHopGroup::make_table(const WeightedTable* before) {
   };
   if (members.size() < 2 || !any_scheduler(by_weight)) return;
   std::vector<WeightedTable::Member> weighted;
-  for (const NextHop& member : members) weighted.push_back({member.weight, identity_of(member)});
+  for (const NextHop& member : members) {
+    weighted.push_back({measured ? member.share : member.weight, identity_of(member)});
+  }
   const WeightedTable* from = before != nullptr ? before : old.get();
   if (old != nullptr && from == old.get() && old->is_of(weighted)) {
     table = old;

@@ -72,7 +72,7 @@ bool write_probe(std::span<uint8_t> frame, const ProbeFields& fields) {
   body->member = fields.member;
   body->target = fields.target;
   body->sequence = fields.sequence;
-  body->sent_ns = fields.sent / kNanosecond;
+  body->at_ns = fields.sent / kNanosecond;
   return true;
 }
 
@@ -129,7 +129,7 @@ void push_hop(std::span<uint8_t> frame, const ProbeView& probe, const HopRecord&
   md->remaining_hops = static_cast<uint8_t>(md->remaining_hops - 1);
 }
 
-void turn_round(std::span<uint8_t> frame, const ProbeView& probe, uint8_t dscp) {
+void turn_round(std::span<uint8_t> frame, const ProbeView& probe, uint8_t dscp, Time arrival) {
   auto* ip = header_at<net::Ipv4Header>(frame.data(), probe.ip);
   const uint32_t back_to = ip->source;
   ip->source = static_cast<uint32_t>(ip->destination);
@@ -137,7 +137,9 @@ void turn_round(std::span<uint8_t> frame, const ProbeView& probe, uint8_t dscp) 
   ip->tos = static_cast<uint8_t>(dscp << 2U);
   ip->ttl = kProbeTtl;
   set_checksum(*ip);
-  header_at<ProbeBody>(frame.data(), probe.body)->kind = ProbeKind::kReturned;
+  auto* body = header_at<ProbeBody>(frame.data(), probe.body);
+  body->kind = ProbeKind::kReturned;
+  body->at_ns = arrival / kNanosecond;
 }
 
 PathReading read_path(std::span<const uint8_t> frame, const ProbeView& probe) {
@@ -153,6 +155,11 @@ PathReading read_path(std::span<const uint8_t> frame, const ProbeView& probe) {
     if (i + 1 != probe.hops) reading.beyond += stay;
     const uint32_t megabits = hop->egress_mbps;
     if (megabits != 0) slowest = std::min(slowest, megabits);
+  }
+  if (probe.hops != 0) {
+    const uint64_t sent_ns = header_at<IntHop>(frame.data(), probe.body - sizeof(IntHop))->ingress_ns;
+    reading.sent = sent_ns * kNanosecond;
+    reading.transit = (body_of(frame, probe).at_ns - sent_ns) * kNanosecond;
   }
   if (slowest != kIntUnavailable) reading.bottleneck = Rate(uint64_t{slowest} * 1'000'000);
   return reading;

@@ -83,9 +83,9 @@ struct ProbeBody {
   uint8_t member;      // of the group
   net::Be16 target;    // which group, as the sender counts them
   net::Be32 sequence;  // of this member
-  Be64 sent_ns;        // by the sender's clock
+  Be64 at_ns;  // there: when it was sent, by the sender's clock; back: when it came to the far switch, by its own
 };
-static_assert(sizeof(ProbeBody) == 16 && offsetof(ProbeBody, sequence) == 4 && offsetof(ProbeBody, sent_ns) == 8);
+static_assert(sizeof(ProbeBody) == 16 && offsetof(ProbeBody, sequence) == 4 && offsetof(ProbeBody, at_ns) == 8);
 
 inline constexpr uint32_t kProbeHeaders = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header) +
                                           sizeof(net::UdpHeader) + sizeof(IntShim) + sizeof(IntMdHeader);
@@ -138,8 +138,9 @@ struct HopRecord {
 // Pushes `hop`, or sets E where there is no room (spec 5.8). The probe was found in this frame.
 void push_hop(std::span<uint8_t> frame, const ProbeView& probe, const HopRecord& hop);
 
-// Turns the probe round: back to where it came from, in another class, and no hop pushes any more.
-void turn_round(std::span<uint8_t> frame, const ProbeView& probe, uint8_t dscp);
+// Turns the probe, which arrived at `arrival`, round: back to where it came from, in another class, and no hop pushes
+// any more.
+void turn_round(std::span<uint8_t> frame, const ProbeView& probe, uint8_t dscp, Time arrival);
 
 inline const ProbeBody& body_of(std::span<const uint8_t> frame, const ProbeView& probe) {
   return *net::header_at<ProbeBody>(frame.data(), probe.body);
@@ -149,7 +150,11 @@ inline const ProbeBody& body_of(std::span<const uint8_t> frame, const ProbeView&
 struct PathReading {
   Duration delay = 0;   // sum of all hops' latencies, each by its own switch's clock
   Duration beyond = 0;  // the same without the first hop
-  Rate bottleneck;      // the lowest of the egress links; unlimited if none has a rate
+  Time sent = 0;        // by the sender's clock, as its own hop says
+  // From there to the far switch, by the clocks of the two ends. What lies between switches is in it, and the
+  // difference of the clocks: only how it differs between paths to the same far switch means anything. Wraps.
+  Duration transit = 0;
+  Rate bottleneck;  // the lowest of the egress links; unlimited if none has a rate
   unsigned hops = 0;
   bool complete = true;  // no hop lacked room
 };

@@ -1,8 +1,10 @@
 #include "telemetry/path_delay.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace heddle::telemetry {
 
@@ -16,6 +18,12 @@ Duration smoothed(Duration old, Duration now, unsigned shift) {
   const auto change = static_cast<int64_t>(now) - static_cast<int64_t>(old);
   return static_cast<Duration>(static_cast<int64_t>(old) + change / (int64_t{1} << shift));
 }
+
+// What `a` is above `b`, of times that wrap.
+int64_t above(Duration a, Duration b) { return static_cast<int64_t>(a - b); }
+
+// Members are compared by what was heard within so many periods.
+constexpr unsigned kFreshPeriods = 8;
 
 }  // namespace
 
@@ -49,13 +57,24 @@ PathDelay::PathDelay(const PathDelaySettings& settings, std::span<const uint32_t
     std::fill(initial_.begin(), initial_.end(), 1U);
   }
   shares_ = apportion(parts, kShareSlots);
+  settings_.outstanding = std::bit_ceil(settings_.outstanding);  // so that sequence numbers may wrap
+  for (State& state : states_) state.flights.resize(settings_.outstanding);
+}
+
+PathDelay::Flight& PathDelay::flight_of(State& state, uint32_t sequence) const {
+  return state.flights[sequence % settings_.outstanding];
+}
+
+void PathDelay::raise_times(Duration timeout, Duration max_age) {
+  settings_.timeout = std::max(settings_.timeout, timeout);
+  settings_.max_age = std::max(settings_.max_age, max_age);
 }
 
 uint32_t PathDelay::send(unsigned member, Time now) {
   State& state = states_[member];
   expire(member, now);
   const uint32_t sequence = state.next_sequence++;
-  Flight& flight = state.flights[sequence % kOutstanding];
+  Flight& flight = flight_of(state, sequence);
   if (flight.out) count_lost(member, flight.sequence);  // as many as that have been sent since
   flight = {sequence, now, true};
   members_[member].sent++;
@@ -66,24 +85,32 @@ void PathDelay::receive(unsigned member, uint32_t sequence, const PathReading& r
   Member& of = members_[member];
   State& state = states_[member];
   if (sequence - state.next_sequence < 0x80000000U) return;  // never sent
-  Flight& flight = state.flights[sequence % kOutstanding];
-  if (flight.out && flight.sequence == sequence) {
+  Flight& flight = flight_of(state, sequence);
+  if (!flight.out || flight.sequence != sequence) {
+    state.lost_in_row = 0;  // given up, and yet it has come: late is not lost
+    if (++state.late >= settings_.good_after) of.bad = false;
+  } else {
     flight.out = false;
     of.returned++;
-    of.loss = smoothed(of.loss, 0.0, settings_.delay_shift);
+    of.loss = smoothed(of.loss, 0.0, settings_.loss_shift);
     state.lost_in_row = 0;
     if (sequence - state.answered < 0x80000000U) state.answered = sequence + 1;
     if (++state.returned_in_row >= settings_.good_after) of.bad = false;
   }
   const double capacity = static_cast<double>(reading.bottleneck.bits_per_second()) / 1e6;
+  const Duration whole = settings_.wires ? reading.transit : reading.delay;
+  const Duration wire = whole - reading.delay;
   if (!of.measured) {
+    state.wire = wire;
+    of.wire = 0;
     of.delay = reading.delay;
     of.beyond = reading.beyond;
     of.jitter = 0;
     of.capacity = capacity;
   } else {
-    const Duration change = reading.delay > state.last ? reading.delay - state.last : state.last - reading.delay;
-    of.jitter = smoothed(of.jitter, change, 4);
+    const int64_t change = above(whole, state.last);
+    of.jitter = smoothed(of.jitter, static_cast<Duration>(change < 0 ? -change : change), 4);
+    state.wire += static_cast<Duration>(above(wire, state.wire) / (int64_t{1} << settings_.delay_shift));
     of.delay = smoothed(of.delay, reading.delay, settings_.delay_shift);
     of.beyond = smoothed(of.beyond, reading.beyond, settings_.delay_shift);
     of.capacity =
@@ -91,27 +118,60 @@ void PathDelay::receive(unsigned member, uint32_t sequence, const PathReading& r
   }
   of.measured = true;
   of.heard = now;
-  state.last = reading.delay;
+  state.last = whole;
+  if (settings_.overtaken != 0) give_up_overtaken(member, sequence);
+}
+
+// Loss is known as soon as later probes are back, not only when time is up: shares that answer to it must not lag.
+void PathDelay::give_up_overtaken(unsigned member, uint32_t by) {
+  State& state = states_[member];
+  while (state.oldest != state.next_sequence && static_cast<int32_t>(by - state.oldest - settings_.overtaken) >= 0) {
+    Flight& flight = flight_of(state, state.oldest++);
+    if (!flight.out) continue;
+    flight.out = false;
+    count_lost(member, flight.sequence);
+  }
 }
 
 void PathDelay::count_lost(unsigned member, uint32_t sequence) {
   Member& of = members_[member];
   State& state = states_[member];
   of.lost++;
-  of.loss = smoothed(of.loss, 1.0, settings_.delay_shift);
+  of.loss = smoothed(of.loss, 1.0, settings_.loss_shift);
   if (sequence - state.answered >= 0x80000000U) return;  // a later one has come back since
   state.returned_in_row = 0;
-  if (++state.lost_in_row >= settings_.bad_after) of.bad = true;
+  if (++state.lost_in_row < settings_.bad_after || of.bad) return;
+  of.bad = true;
+  state.late = 0;
 }
 
 // Oldest first, so that what was lost in a row counts as such.
 void PathDelay::expire(unsigned member, Time now) {
   State& state = states_[member];
-  for (uint32_t back = kOutstanding; back > 0; --back) {
-    Flight& flight = state.flights[(state.next_sequence - back) % kOutstanding];
-    if (!flight.out || elapsed(now, flight.sent) < settings_.timeout) continue;
+  if (state.next_sequence - state.oldest > settings_.outstanding) {
+    state.oldest = state.next_sequence - settings_.outstanding;
+  }
+  for (; state.oldest != state.next_sequence; ++state.oldest) {
+    Flight& flight = flight_of(state, state.oldest);
+    if (!flight.out) continue;
+    if (elapsed(now, flight.sent) < settings_.timeout) return;
     flight.out = false;
     count_lost(member, flight.sequence);
+  }
+}
+
+// The quickest member's wires are taken for empty. All are heard of by the same two clocks, whose difference thus falls
+// out, and at about the same time, so that clocks of different speed matter as little.
+void PathDelay::compare_wires(Time now, Duration period) {
+  const auto is_fresh = [&](unsigned i) {
+    return members_[i].measured && !members_[i].bad && elapsed(now, members_[i].heard) <= kFreshPeriods * period;
+  };
+  std::optional<Duration> least;
+  for (unsigned i = 0; i < size(); ++i) {
+    if (is_fresh(i) && (!least || above(states_[i].wire, *least) < 0)) least = states_[i].wire;
+  }
+  for (unsigned i = 0; i < size(); ++i) {
+    if (is_fresh(i)) members_[i].wire = states_[i].wire - *least;
   }
 }
 
@@ -121,7 +181,13 @@ bool PathDelay::update(Time now, Duration period) {
     Member& of = members_[i];
     if (of.measured && elapsed(now, of.heard) > settings_.max_age) of.measured = false;
   }
-  return size() > 1 && move_towards(wanted(period));
+  if (settings_.wires) compare_wires(now, period);
+  bool changed = size() > 1 && move_towards(wanted(period));
+  for (unsigned i = 0; i < size(); ++i) {
+    changed = changed || states_[i].bad != members_[i].bad;
+    states_[i].bad = members_[i].bad;
+  }
+  return changed;
 }
 
 Duration PathDelay::base_for(Duration period) const {
@@ -139,7 +205,7 @@ std::vector<double> PathDelay::wanted(Duration period) const {
     const Member& of = members_[i];
     if (!of.measured) continue;
     ++measured;
-    delays += static_cast<double>(of.delay);
+    delays += static_cast<double>(of.delay + of.wire);
     if (of.capacity <= 0 || initial_[i] == 0) continue;
     per_unit += of.capacity / initial_[i];
     known += 1;
@@ -152,7 +218,7 @@ std::vector<double> PathDelay::wanted(Duration period) const {
   for (unsigned i = 0; i < size(); ++i) {
     const Member& of = members_[i];
     const double capacity = of.measured && of.capacity > 0 ? of.capacity : per_unit * initial_[i];
-    const double delay = of.measured ? static_cast<double>(of.delay) : usual_delay;
+    const double delay = of.measured ? static_cast<double>(of.delay + of.wire) : usual_delay;
     const double arrives = 1 - of.loss;
     parts.push_back(of.bad && !all_bad ? 0 : capacity / (delay + base) * std::max(arrives * arrives, 1e-3));
   }
@@ -205,6 +271,11 @@ unsigned PathDelay::bands_below_best(unsigned i) const {
 void PathDelay::adopt(unsigned member, const PathDelay& before, unsigned of) {
   members_[member] = before.members_[of];
   states_[member] = before.states_[of];
+  std::vector<Flight> flights(settings_.outstanding);
+  for (const Flight& flight : states_[member].flights) {
+    if (flight.out) flights[flight.sequence % settings_.outstanding] = flight;
+  }
+  states_[member].flights = std::move(flights);
 }
 
 }  // namespace heddle::telemetry

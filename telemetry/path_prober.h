@@ -23,30 +23,46 @@ namespace heddle::telemetry {
 struct ProbeTarget {
   struct Member {
     PortId port = kNoPort;
-    uint32_t share = 1;  // until something is known
+    uint32_t share = 1;     // until something is known
+    uint64_t identity = 0;  // tells members apart across changes of the tables
   };
   uint64_t label = 0;               // tells destinations apart across changes of the tables
   std::vector<uint32_t> addresses;  // IPv4 of the far switches, which are probed by turns
   std::vector<Member> members;      // 2–64
 };
 
+// A link carries the probes of up to two tiers and the answers to as many: a switch's own get this part of what probes
+// may take of it.
+inline constexpr double kProbesOnALink = 4;
+
+// A probe that has come back, as it was read where it came in.
+struct ProbeAnswer {
+  uint16_t target = 0;
+  uint8_t member = 0;
+  uint32_t sequence = 0;
+  bool returned = false;  // its far switch has turned it round
+  PathReading reading;
+  Time at = 0;
+};
+ProbeAnswer read_answer(std::span<const uint8_t> frame, const ProbeView& probe, Time now);
+
 struct ProberSettings {
-  uint32_t address = 0;      // IPv4 of this switch
-  uint8_t dscp = 26;         // of the class that is measured
-  unsigned hops = 4;         // switches on the longest way there
-  double share = 0.001 / 4;  // of each link that this switch's own probes may take
-  uint64_t seed = 1;         // of source ports and of when it begins
-  PathDelaySettings paths;   // times in it are raised to what the sweep needs
-  std::vector<Rate> rates;   // of the links, by port; an unlimited one counts as 100 Gb/s
+  uint32_t address = 0;                   // IPv4 of this switch
+  uint8_t dscp = 26;                      // of the class that is measured
+  unsigned hops = 4;                      // switches on the longest way there
+  double share = 0.001 / kProbesOnALink;  // of each link that this switch's own probes may take
+  uint64_t seed = 1;                      // of source ports and of when it begins
+  PathDelaySettings paths;                // times in it are raised to what the sweep needs
+  std::vector<Rate> rates;                // of the links, by port; an unlimited one counts as 100 Gb/s
   int overhead = kEthernetOverhead;
+  // No sweep is shorter: answers must be able to come back before too many probes are out.
+  Duration least_sweep = 100 * kMicrosecond;
   bool keep_trace = false;
 };
 
 class PathProber : public ProbeReceiver {
  public:
   static constexpr Time kNever = ~Time{0};
-  // No sweep is shorter: answers must be able to come back before too many probes are out.
-  static constexpr Duration kLeastSweep = 100 * kMicrosecond;
 
   struct Due {
     uint32_t target = 0;
@@ -72,7 +88,7 @@ class PathProber : public ProbeReceiver {
   // From now on these are probed. What is known of a target with that label stays with those of its members that it
   // still has.
   void retarget(std::vector<ProbeTarget> targets, Time now);
-  // The port's link has another rate from now on.
+  // The port's link has another rate from now on; shares are updated as often as before.
   void set_rate(PortId port, Rate rate);
 
   // When `attend` has something to do; kNever without targets.
@@ -80,15 +96,21 @@ class PathProber : public ProbeReceiver {
   // Calls `send(due)` for every probe whose turn has come, and `changed(target)` for every target whose shares moved.
   template <typename Send, typename Changed>
   void attend(Time now, const Send& send, const Changed& changed);
-  // Writes that probe, which leaves at once; false if `frame` is too small.
+  // What that probe says, which leaves at once; from now on its answer is waited for.
+  ProbeFields make(const Due& due, Time now);
+  // The same, written; false if `frame` is too small.
   bool write(std::span<uint8_t> frame, const Due& due, Time now);
-  void receive_probe(std::span<const uint8_t> frame, const ProbeView& probe, Time now) override;
+  void receive(const ProbeAnswer& answer);
+  void receive_probe(std::span<const uint8_t> frame, const ProbeView& probe, Time now) override {
+    receive(read_answer(frame, probe, now));
+  }
 
   uint32_t address() const { return settings_.address; }
   uint32_t frame_bytes() const { return probe_frame_bytes(settings_.hops); }
-  // How long it takes until every member has been probed towards every destination, at the links' first rates; also the
-  // time between two updates of shares.
+  // How long it takes until every member has been probed towards every destination.
   Duration sweep() const { return sweep_; }
+  // Between two updates of shares: a sweep at the links' first rates.
+  Duration period() const { return period_; }
   size_t size() const { return targets_.size(); }
   const ProbeTarget& target(size_t i) const { return targets_[i]; }
   const PathDelay& paths(size_t i) const { return paths_[i]; }
@@ -111,19 +133,23 @@ class PathProber : public ProbeReceiver {
   };
 
   Duration interval_of(Rate rate, size_t turns) const;
-  PathDelaySettings path_settings() const;
+  Rate rate_of(PortId port) const { return port < rates_.size() ? rates_[port] : Rate(); }
+  void find_sweep();
+  PathDelaySettings path_settings(const ProbeTarget& target) const;
   PathDelay paths_of(const ProbeTarget& target, const std::vector<ProbeTarget>& old_targets,
                      const std::vector<PathDelay>& old_paths) const;
   void find_next();
   void note_change(size_t target, Time now);
 
   ProberSettings settings_;
+  std::vector<Rate> rates_;  // as they are now
   Random random_;
   std::vector<ProbeTarget> targets_;
   std::vector<PathDelay> paths_;      // by target
   std::vector<size_t> next_address_;  // by target
   std::vector<Slot> slots_;
   Duration sweep_ = 0;
+  Duration period_ = 0;
   Time since_ = 0;  // the targets are these
   Time next_update_ = kNever;
   Time next_due_ = kNever;
@@ -143,9 +169,9 @@ void PathProber::attend(Time now, const Send& send, const Changed& changed) {
     send(Due{turn.target, turn.member, slot.port});
   }
   if (next_update_ != kNever && !before(now, next_update_)) {
-    next_update_ = later_of(next_update_ + sweep_, now);
+    next_update_ = later_of(next_update_ + period_, now);
     for (size_t i = 0; i < paths_.size(); ++i) {
-      if (!paths_[i].update(now, sweep_)) continue;
+      if (!paths_[i].update(now, period_)) continue;
       note_change(i, now);
       changed(i);
     }

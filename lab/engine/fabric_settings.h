@@ -30,8 +30,6 @@ struct PathDelaySettings {
   Duration base = 10 * kMicrosecond;  // telemetry::PathDelaySettings::base
   bool trace = false;                 // keep every change of shares
 };
-// A link carries the probes of up to two tiers and the answers to as many: a switch's own get this part of the rate.
-inline constexpr double kProbesOnALink = 4;
 
 enum class LinkLayer : uint8_t { kEthernet, kInfiniband };
 

@@ -396,7 +396,7 @@ std::unique_ptr<SwitchProber> Builder::prober_of(NodeId node) const {
   of.address = kFirstSwitchAddress + (node - topology_.host_count);
   of.dscp = kDataDscp;
   of.hops = probe_hops_;
-  of.share = settings.rate / kProbesOnALink;
+  of.share = settings.rate / telemetry::kProbesOnALink;
   of.seed = seed_of(4, node);
   of.paths.base = settings.base;
   of.paths.timeout = kMillisecond;
@@ -405,7 +405,7 @@ std::unique_ptr<SwitchProber> Builder::prober_of(NodeId node) const {
   of.keep_trace = settings.trace;
   for (const LinkId id : topology_.ports[node]) of.rates.push_back(topology_.links[id].rate);
   if (!topology_.ports[node].empty()) of.overhead = topology_.links[topology_.ports[node].front()].overhead;
-  return std::make_unique<SwitchProber>(of);
+  return std::make_unique<SwitchProber>(of, static_cast<PortId>(topology_.ports[node].size()));
 }
 
 // Members count in proportion to their links' rates: 1000 for the fastest.

@@ -12,7 +12,9 @@ namespace heddle::lab {
 
 class SwitchProber {
  public:
-  explicit SwitchProber(const telemetry::ProberSettings& settings) : prober_(settings) {}
+  // `dead_port`: of PortStates.
+  SwitchProber(const telemetry::ProberSettings& settings, PortId dead_port)
+      : prober_(settings), dead_port_(dead_port) {}
 
   // These tables are in force from now on, and belong to nobody else.
   void use_tables(dataplane::ForwardingTables& tables, const std::vector<ProbedGroup>& probed, Time now);
@@ -21,10 +23,7 @@ class SwitchProber {
   template <typename Send>
   void attend(Time now, const Send& send) {
     prober_.attend(
-        now,
-        [&](const telemetry::PathProber::Due& due) {
-          send(due, tables_->groups[groups_[due.target]].members[due.member]);
-        },
+        now, [&](const telemetry::PathProber::Due& due) { send(due, groups_[due.target].whole.members[due.member]); },
         [this](size_t target) { apply(target); });
   }
 
@@ -32,11 +31,16 @@ class SwitchProber {
   const telemetry::PathProber& prober() const { return prober_; }
 
  private:
+  struct Measured {
+    uint16_t id = 0;
+    lb::NextHopGroup whole;  // with the ports of bad members, which the tables lack
+  };
   void apply(size_t target);
 
   telemetry::PathProber prober_;
   dataplane::ForwardingTables* tables_ = nullptr;
-  std::vector<uint16_t> groups_;  // by target
+  PortId dead_port_;
+  std::vector<Measured> groups_;  // by target
 };
 
 }  // namespace heddle::lab

@@ -138,12 +138,7 @@ void read_fabric(const Map& section, Scenario& scenario) {
 
 void read_path_delay(const Map& section, PathDelaySettings& settings) {
   settings.enabled = section.optional("enabled", settings.enabled, config::boolean());
-  settings.rate = section.optional("rate", settings.rate, [](const Value& value) {
-    constexpr std::string_view accepted = "a share of a link from 0.01% to 1% such as 0.1%";
-    const auto share = config::parse_share(value.scalar(accepted));
-    if (!share || *share < 0.9999e-4 || *share > 0.01) value.refuse(accepted);
-    return *share;
-  });
+  settings.rate = section.optional("rate", settings.rate, config::read_probe_rate);
   settings.base = section.optional("base", settings.base, config::duration(100 * kNanosecond, kSecond));
   settings.trace = section.optional("trace", settings.trace, config::boolean());
 }

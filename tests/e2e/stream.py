@@ -12,12 +12,14 @@ BURST_SECONDS = 0.005  # frames go out in bursts this far apart
 class Stream:
     """Sends the flows of `templates` in turn from a thread of its own, `rate` frames a second in all.
 
-    Every flow numbers its frames 0, 1, 2… in the PSN. Use as a context manager; at its end `sent` holds how many
+    Every flow numbers its frames 0, 1, 2… in the PSN. With `run`, so many frames of a flow go out one after another
+    before the next flow has its turn, and the flow pauses until it comes round again. Use as a context manager; at its end `sent` holds how many
     frames of each flow went out.
     """
 
-    def __init__(self, port, templates, *, rate=5000):
+    def __init__(self, port, templates, *, rate=5000, run=1):
         self._port, self._templates = port, templates
+        self._run = run
         self._burst = max(1, round(rate * BURST_SECONDS))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._send, daemon=True)
@@ -44,7 +46,7 @@ class Stream:
         try:
             while not self._stop.is_set():
                 for _ in range(self._burst):
-                    which = turn % len(flows)
+                    which = turn // self._run % len(flows)
                     self._port.send(with_psn(self._templates[which], self.sent[flows[which]]))
                     self.sent[flows[which]] += 1
                     turn += 1

@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto after = find_probe(frame, ip, udp);
   require(after.has_value(), "lost by pushing a hop");
   require(after->hops == before.hops || after->hops == before.hops + 1, "more than one hop pushed");
-  turn_round(frame, *after, 48);
+  turn_round(frame, *after, 48, heddle::kMillisecond);
   require(find_probe(frame, ip, udp).has_value(), "lost by turning round");
   return 0;
 }

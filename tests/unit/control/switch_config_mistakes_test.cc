@@ -10,7 +10,9 @@ namespace heddle::control {
 namespace {
 
 const std::string kSwitchKeys = "name, seed, memory, workers, idle, control, max_routes, buffer_packets";
-const std::string kSections = "switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, resequencer";
+const std::string kSections =
+    "switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, resequencer, "
+    "path_delay";
 const std::string kWorkerForms = "a number of workers from 1 to 64, or a list of CPU ids such as [1, 3]";
 const std::string kYaml = "YAML (https://yaml.org)";
 const std::string kKeyForms = "a plain word as the key, and a closing bracket for each opening one";
@@ -22,10 +24,10 @@ const std::vector<Mistake>& document_mistakes() {
       {"only a comment", "# nothing\n", 1, "found an empty file; accepted: " + kEmptyForms},
       {"a word", "switch\n", 1,
        "found 'switch'; accepted: a map of switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, "
-       "resequencer"},
+       "resequencer, path_delay"},
       {"a list", "- switch\n", 1,
        "found a list; accepted: a map of switch, ports, groups, routes, classes, buffer, watchdog, hash, ars, "
-       "resequencer"},
+       "resequencer, path_delay"},
       {"an unknown section with a near name", "port: []\n", 1,
        "found unknown key 'port' (did you mean 'ports'?); accepted: " + kSections},
       {"an unknown section with no near name", after_ports("qos: {}"), 4,

@@ -76,6 +76,7 @@ hash:
   roce: [src-ip, dest-qp]
   tcp-udp: [dst-port]
   ip: [dst-ip]
+path_delay: {address: 10.255.0.1, targets: [{group: both, address: 10.255.0.2, name: leaf2}]}
 )";
 
 TEST(SwitchConfig, OnePortIsEnough) {

@@ -109,6 +109,9 @@ TEST_F(Probes, ThatEndHereAreTurnedRound) {
   const auto* ip = net::header_at<net::Ipv4Header>(out.data(), 14);
   EXPECT_EQ(ip->source, kOurs);
   EXPECT_EQ(ip->destination, kSender);
+  EXPECT_EQ(telemetry::body_of(out, *probe).at_ns, kMillisecond / kNanosecond)
+      << "when it came, by this switch's clock";
+  EXPECT_EQ(device.pipeline().turned_round(), 1U);
   EXPECT_TRUE(receiver.sequences.empty());
 }
 
@@ -117,7 +120,7 @@ TEST_F(Probes, ThatComeBackAreTakenIn) {
   telemetry::push_hop(frame, *probe_in(frame), {.node_id = 1, .arrival = 0, .departure = kMicrosecond});
   // As its far switch would have sent it: to us.
   frame[26] = 10, frame[27] = 9, frame[28] = 0, frame[29] = 1;
-  telemetry::turn_round(frame, *probe_in(frame), kReturnDscp);
+  telemetry::turn_round(frame, *probe_in(frame), kReturnDscp, kMicrosecond);
   pass(frame);
   EXPECT_TRUE(device.sent.empty());
   EXPECT_EQ(receiver.sequences, (std::vector<uint32_t>{77}));

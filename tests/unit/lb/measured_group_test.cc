@@ -26,7 +26,7 @@ struct Picks {
     for (unsigned i = 0; i < kMembers; ++i) {
       NextHop hop;
       hop.port = static_cast<PortId>(i);
-      hop.weight = i == 3 ? 132 : 1321;
+      hop.share = i == 3 ? 132 : 1321;
       hop.remote_band = i == 3 ? 3 : 0;
       group.members.push_back(hop);
     }

@@ -82,7 +82,7 @@ TEST(IntProbe, CarriesItsSendersNotesAndTheSumOfItsHops) {
   EXPECT_EQ(body.target, 7);
   EXPECT_EQ(body.member, 3);
   EXPECT_EQ(body.sequence, 99U);
-  EXPECT_EQ(body.sent_ns, 5000U);
+  EXPECT_EQ(body.at_ns, 5000U);
   const PathReading path = read_path(frame, view);
   EXPECT_EQ(path.delay, 7 * kMicrosecond);
   EXPECT_EQ(path.beyond, 4 * kMicrosecond);  // without the sender's own queue, which was pushed first
@@ -92,13 +92,24 @@ TEST(IntProbe, CarriesItsSendersNotesAndTheSumOfItsHops) {
 
 TEST(IntProbe, TurnsRound) {
   Bytes frame = probe_with(1);
-  turn_round(frame, *find(frame), 48);
+  turn_round(frame, *find(frame), 48, kMillisecond);
   const auto* ip = net::header_at<net::Ipv4Header>(frame.data(), kIpAt);
   EXPECT_EQ(ip->source, 0x0a800002U);
   EXPECT_EQ(ip->destination, 0x0a800001U);
   EXPECT_EQ(ip->tos, 48 << 2);
   EXPECT_EQ(net::ipv4_header_sum(ip, 20), 0xffff);
   EXPECT_EQ(body_of(frame, *find(frame)).kind, ProbeKind::kReturned);
+  EXPECT_EQ(body_of(frame, *find(frame)).at_ns, 1'000'000U);
+}
+
+TEST(IntProbe, ComesBackWithTheTimeItTookByTheClocksOfBothEnds) {
+  Bytes frame = probe_with(2);
+  push_hop(frame, *find(frame), {.arrival = 5 * kMillisecond, .departure = 6 * kMillisecond});
+  push_hop(frame, *find(frame), {.arrival = 90 * kSecond, .departure = 91 * kSecond});  // a clock that nobody reads
+  turn_round(frame, *find(frame), 48, 3 * kMillisecond);
+  const PathReading path = read_path(frame, *find(frame));
+  EXPECT_EQ(path.sent, 5 * kMillisecond);
+  EXPECT_EQ(path.transit, Duration{0} - 2 * kMillisecond) << "the far clock is behind: it wraps";
 }
 
 TEST(IntProbe, AHopWithoutRoomSaysSo) {
@@ -193,7 +204,7 @@ TEST(IntProbe, NeverReadsOrWritesOutsideTheFrame) {
     ASSERT_TRUE(after);
     ASSERT_LE(after->hops, view->hops + 1);
     read_path(frame, *after);
-    turn_round(frame, *after, 48);
+    turn_round(frame, *after, 48, kMillisecond);
   }
   EXPECT_GT(found, 20'000U);
 }

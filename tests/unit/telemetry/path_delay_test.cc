@@ -3,6 +3,7 @@
 #include "telemetry/path_delay.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -29,6 +30,12 @@ uint32_t moved(const std::vector<uint32_t>& before, const std::vector<uint32_t>&
   return gained;
 }
 
+std::vector<bool> bad_of(const PathDelay& paths) {
+  std::vector<bool> bad;
+  for (unsigned i = 0; i < paths.size(); ++i) bad.push_back(paths.member(i).bad);
+  return bad;
+}
+
 TEST(PathDelay, BeginsWithTheSharesItIsGiven) {
   EXPECT_EQ(group_of({1, 1, 1, 1}).shares(), (std::vector<uint32_t>{1024, 1024, 1024, 1024}));
   EXPECT_EQ(group_of({3, 1}).shares(), (std::vector<uint32_t>{3072, 1024}));
@@ -52,11 +59,13 @@ TEST(PathDelay, AnUpdateMovesAnEighthAtMost) {
         paths.receive(i, sequence, reading_of(delay, Rate(random.below(3) * 100'000'000'000)), now + delay);
       }
       const std::vector<uint32_t> before = paths.shares();
+      const std::vector<bool> bad = bad_of(paths);
       const bool changed = paths.update(now, kPeriod);
       const std::vector<uint32_t>& after = paths.shares();
       ASSERT_EQ(std::accumulate(after.begin(), after.end(), 0U), kShareSlots);
       ASSERT_LE(moved(before, after), kMostMoved);
-      ASSERT_EQ(changed, before != after);
+      ASSERT_TRUE(changed || before == after);
+      ASSERT_TRUE(changed || bad == bad_of(paths));
     }
   }
 }
@@ -169,6 +178,116 @@ TEST(PathDelay, AnAnswerThatComesTooLateStillSpeaks) {
   EXPECT_EQ(paths.member(0).returned, 0U);
   paths.receive(0, sequence + 5, reading_of(kMillisecond), kSecond + 50 * kMillisecond);  // never sent
   EXPECT_EQ(paths.member(0).delay, 50 * kMillisecond);
+}
+
+// Late is not lost: what comes back after its time-out, every time, is slow, and something gets through.
+TEST(PathDelay, AMemberWhoseAnswersAreLateIsNotBad) {
+  PathDelay paths = group_of({1, 1});
+  Time now = kSecond;
+  std::vector<uint32_t> out;
+  for (int i = 0; i < 60; ++i, now += kPeriod) {
+    out.push_back(paths.send(0, now));
+    if (i >= 14) paths.receive(0, out[static_cast<size_t>(i) - 14], reading_of(14 * kMillisecond), now);
+    paths.receive(1, paths.send(1, now), reading_of(0), now);
+    paths.update(now, kPeriod);
+    EXPECT_FALSE(i > 20 && paths.member(0).bad) << i;
+  }
+  EXPECT_GT(paths.member(0).lost, 40U);
+  EXPECT_LT(paths.shares()[0], kShareSlots / 4);
+}
+
+TEST(PathDelay, AProbeThatLaterOnesOvertakeIsLostBeforeItsTimeIsUp) {
+  for (const unsigned overtaken : {0U, 3U}) {
+    PathDelay paths = group_of({1, 1}, {.timeout = kSecond, .overtaken = overtaken});
+    Time now = kSecond;
+    std::vector<uint32_t> sent;
+    for (int i = 0; i < 12; ++i, now += kPeriod) {
+      sent.push_back(paths.send(0, now));
+      if (i == 4 || i == 5) continue;  // lost
+      if (i == 9) {                    // 8 comes back after 9
+        paths.receive(0, sent[9], reading_of(0), now);
+        paths.receive(0, sent[8], reading_of(0), now);
+      } else if (i != 8) {
+        paths.receive(0, sent.back(), reading_of(0), now);
+      }
+      EXPECT_EQ(paths.member(0).lost, overtaken == 0 || i < 7 ? 0U : i < 9 ? 1U : 2U) << i;
+    }
+    EXPECT_EQ(paths.member(0).returned, 10U) << "one out of order is not lost";
+    EXPECT_FALSE(paths.member(0).bad);
+  }
+}
+
+TEST(PathDelay, SaysThatAMemberHasGoneBadEvenIfNoShareMoves) {
+  PathDelay paths = group_of({0, 1});
+  Time now = kSecond;
+  bool said = false;
+  for (int i = 0; i < 20; ++i, now += kPeriod) {
+    paths.send(0, now);
+    paths.receive(1, paths.send(1, now), reading_of(0), now);
+    const bool changed = paths.update(now, kPeriod);
+    EXPECT_FALSE(said && changed) << "once";
+    said = said || changed;
+    EXPECT_EQ(said, paths.member(0).bad) << i;
+  }
+  EXPECT_TRUE(said);
+}
+
+// The far switch's clock is seconds away from ours, wraps between, and runs at another speed: what members take between
+// switches still comes out as how they differ.
+struct Clocks {
+  const char* what;
+  Time far;      // reading when ours is at kSecond
+  double speed;  // of the far clock
+};
+
+class Wires : public testing::TestWithParam<Clocks> {};
+
+TEST_P(Wires, ShowAsWhatAMemberTakesMoreThanTheQuickest) {
+  const std::array<Duration, 4> wires{3 * kMillisecond, 3 * kMillisecond, 40 * kMillisecond, 3 * kMillisecond};
+  PathDelay paths = group_of({1, 1, 1, 1}, {.wires = true});
+  Time now = kSecond;
+  for (int i = 0; i < 60; ++i, now += kPeriod) {
+    for (unsigned m = 0; m < 4; ++m) {
+      const Duration latency = 100 * kMicrosecond;
+      const auto passed = static_cast<double>(now + latency + wires[m] - kSecond) * GetParam().speed;
+      PathReading reading = reading_of(latency);
+      reading.transit = GetParam().far + static_cast<Duration>(passed) - now;
+      paths.receive(m, paths.send(m, now), reading, now);
+    }
+    paths.update(now, kPeriod);
+  }
+  for (unsigned m = 0; m < 4; ++m) {
+    const double more = m == 2 ? 37e9 : 0;
+    EXPECT_NEAR(static_cast<double>(paths.member(m).wire), more, 0.3e9) << m;
+    EXPECT_EQ(paths.member(m).delay, 100 * kMicrosecond) << "its own number";
+  }
+  // base is 8 ms: 8.1 / 45.1 of what the others have.
+  EXPECT_NEAR(paths.shares()[2], paths.shares()[0] * 8.1 / 45.1, 2 * kLeastMoved);
+  EXPECT_LT(paths.member(0).jitter, 50 * kMicrosecond);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Wires,
+                         testing::Values(Clocks{"the same clock", kSecond, 1},
+                                         Clocks{"a day ahead", 86'400 * kSecond, 1}, Clocks{"behind", 0, 1},
+                                         Clocks{"about to wrap", ~Time{0} - 20 * kMillisecond, 1},
+                                         Clocks{"2000 ppm faster", 5 * kSecond, 1.002},
+                                         Clocks{"2000 ppm slower", 5 * kSecond, 0.998}));
+
+// Without `wires`, what clocks of others say is not looked at.
+TEST(PathDelay, WithoutWiresTheFarClockMeansNothing) {
+  PathDelay paths = group_of({1, 1});
+  Time now = kSecond;
+  Random random(3);
+  for (int i = 0; i < 30; ++i, now += kPeriod) {
+    for (unsigned m = 0; m < 2; ++m) {
+      PathReading reading = reading_of(kMicrosecond);
+      reading.transit = random.next();
+      paths.receive(m, paths.send(m, now), reading, now);
+    }
+    EXPECT_FALSE(paths.update(now, kPeriod));
+  }
+  EXPECT_EQ(paths.member(0).wire, 0U);
+  EXPECT_EQ(paths.member(0).jitter, 0U);
 }
 
 // Queues integrate: what the shares send beyond a path's rate waits there. Nobody says what the rates are, so delay

@@ -2,6 +2,7 @@
 #include "telemetry/path_prober.h"
 
 #include <map>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ void run(PathProber& prober, Time end, const Each& each) {
 }
 
 void answer(PathProber& prober, std::vector<uint8_t>& frame, Time now) {
-  turn_round(frame, *find_probe(frame, 14, 34), 48);
+  turn_round(frame, *find_probe(frame, 14, 34), 48, now);
   prober.receive_probe(frame, *find_probe(frame, 14, 34), now);
 }
 
@@ -110,7 +111,7 @@ TEST(PathProber, RefusesWhatItDidNotSend) {
     with.hops = 2;
     ASSERT_TRUE(write_probe(frame, with));
     if (hop) push_hop(frame, *find_probe(frame, 14, 34), {});
-    if (returned) turn_round(frame, *find_probe(frame, 14, 34), 48);
+    if (returned) turn_round(frame, *find_probe(frame, 14, 34), 48, 2 * kMillisecond);
     prober.receive_probe(frame, *find_probe(frame, 14, 34), 2 * kMillisecond);
   };
   receive({.target = 2, .sent = 2 * kMillisecond}, true, true);               // no such target
@@ -137,6 +138,37 @@ TEST(PathProber, NewTablesKeepWhatIsKnown) {
   EXPECT_TRUE(prober.paths(0).member(0).measured);
   EXPECT_TRUE(prober.paths(0).member(1).measured);
   EXPECT_FALSE(prober.paths(0).member(2).measured);
+}
+
+TEST(PathProber, ALinkAtAnotherRateMakesTheSweepLongerAndUpdatesNoRarer) {
+  PathProber prober(settings_of(3));
+  prober.retarget(targets_over(3, 2), 0);
+  const Duration sweep = prober.sweep();
+  EXPECT_EQ(prober.period(), sweep);
+  prober.set_rate(1, Rate::gbps(10));
+  EXPECT_NEAR(static_cast<double>(prober.sweep()), 10.0 * static_cast<double>(sweep),
+              1e-3 * static_cast<double>(sweep));
+  EXPECT_EQ(prober.period(), sweep);
+  prober.retarget(targets_over(3, 2), kMillisecond);
+  EXPECT_GT(prober.sweep(), 9 * sweep) << "new tables do not make the link faster";
+  prober.set_rate(1, Rate::gbps(100));
+  EXPECT_EQ(prober.sweep(), sweep);
+}
+
+// Two members may leave by one port, to different neighbours.
+TEST(PathProber, MembersOfOnePortKeepWhatIsTheirs) {
+  PathProber prober(settings_of(1));
+  const ProbeTarget target{
+      .label = 1, .addresses = {0x0a800100}, .members = {{.port = 0, .identity = 7}, {.port = 0, .identity = 8}}};
+  prober.retarget({target}, 0);
+  run(prober, 4 * prober.sweep(), [&](const Due& due, std::vector<uint8_t>& frame, Time now) {
+    if (due.member == 1) answer(prober, frame, now);
+  });
+  ProbeTarget turned = target;
+  std::swap(turned.members[0], turned.members[1]);
+  prober.retarget({turned}, kSecond);
+  EXPECT_TRUE(prober.paths(0).member(0).measured);
+  EXPECT_FALSE(prober.paths(0).member(1).measured);
 }
 
 TEST(PathProber, WithoutTargetsHasNothingToDo) {

@@ -1,0 +1,189 @@
+// PathProbes with workers that are played by the test: what comes back decides about the tables, while they are in use.
+#include "control/path_probes.h"
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/address.h"
+#include "tests/support/eal.h"
+
+namespace heddle::control {
+namespace {
+
+constexpr unsigned kMembers = 3;
+
+SwitchConfig config_of() {
+  return load_switch_config_text(R"(
+switch: {workers: 2}
+ports:
+  - {name: a, device: net_null0, rate: 10G, worker: 0}
+  - {name: b, device: net_null1, rate: 10G, worker: 1}
+  - {name: c, device: net_null2, rate: 10G, worker: 1}
+groups:
+  - {name: up, scheduler: wcmp, members: [{port: a, mac: "02:00:00:00:00:01"}, {port: b, mac: "02:00:00:00:00:02"}, {port: c, mac: "02:00:00:00:00:03"}]}
+routes:
+  - {prefix: 10.0.0.0/8, via: up}
+path_delay: {address: 10.255.0.1, timeout: 20ms, targets: [{group: up, address: 10.255.0.2, name: far}]}
+)",
+                                 "leaf.yaml");
+}
+
+class PathProbesTest : public testing::Test {
+ protected:
+  PathProbesTest() {
+    support::need_eal();
+    clock_ = std::make_unique<dataplane::TscClock>();
+    states = std::make_unique<dataplane::PortStates>(kMembers);
+    routes = std::make_unique<RouteTable>(control_, 64, states->dead_port());
+    Group up;
+    up.name = "up";
+    up.members.scheduler = *lb::scheduler_named("wcmp");
+    for (const NextHopConfig& member : config.groups[0].members) {
+      lb::NextHop hop;
+      hop.port = member.port;
+      hop.rewrite.destination = member.mac;
+      up.members.members.push_back(hop);
+    }
+    RouteTable::Batch batch;
+    batch.set_group(std::move(up));
+    batch.set_route(*config::parse_prefix("10.0.0.0/8"), "up");
+    routes->apply(batch);
+    std::vector<dataplane::ProbeMailbox*> mailboxes;
+    for (unsigned w = 0; w < config.workers; ++w) {
+      mailboxes_.push_back(std::make_unique<dataplane::ProbeMailbox>());
+      mailboxes.push_back(mailboxes_.back().get());
+    }
+    probes = std::make_unique<PathProbes>(config, PathProbes::Surroundings{.routes = *routes,
+                                                                           .states = *states,
+                                                                           .clock = *clock_,
+                                                                           .mailboxes = mailboxes,
+                                                                           .rates = std::vector(3, Rate::gbps(10)),
+                                                                           .notice = [this](const std::string& line) {
+                                                                             const std::scoped_lock lock(mutex_);
+                                                                             notices_.push_back(line);
+                                                                           }});
+  }
+
+  // Plays workers and far switch, whose clock is elsewhere, until `done`; false if that takes too long.
+  bool play(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      for (auto& mailbox : mailboxes_) {
+        dataplane::ProbeOrder order;
+        while (mailbox->next(order)) answer(*mailbox, order);
+      }
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  void answer(dataplane::ProbeMailbox& mailbox, dataplane::ProbeOrder& order) {
+    const PortId port = order.over.port;
+    ordered_by_[port] = &mailbox;
+    if (dark[port]) return;
+    const Time now = clock_->now();
+    order.fields.sent = now;
+    std::vector<uint8_t> frame(telemetry::probe_frame_bytes(order.fields.hops));
+    ASSERT_TRUE(telemetry::write_probe(frame, order.fields));
+    EXPECT_EQ(order.fields.destination, 0x0aff0002U);
+    const auto find = [&] { return *telemetry::find_probe(frame, 14, 34); };
+    telemetry::push_hop(frame, find(), {.arrival = now, .departure = now, .rate = Rate::gbps(10)});
+    telemetry::turn_round(frame, find(), 48, now + kSecond + wires[port]);
+    mailboxes_.front()->receive_probe(frame, find(), now);  // whichever worker it comes back to
+  }
+
+  // The group as the route table has it: a copy, since the tables themselves are for workers.
+  lb::NextHopGroup in_force() const { return routes->groups().at(0).members; }
+  const telemetry::PathDelay::Member& path(unsigned m) {
+    status_ = probes->status();
+    return status_.targets.at(0).members.at(m).path;
+  }
+  std::vector<std::string> notices() {
+    const std::scoped_lock lock(mutex_);
+    return notices_;
+  }
+
+  const SwitchConfig config = config_of();
+  std::unique_ptr<dataplane::PortStates> states;
+  std::unique_ptr<RouteTable> routes;
+  std::array<bool, kMembers> dark{};
+  std::array<Duration, kMembers> wires{};
+  std::array<dataplane::ProbeMailbox*, kMembers> ordered_by_{};
+  std::vector<std::unique_ptr<dataplane::ProbeMailbox>> mailboxes_;
+  std::unique_ptr<PathProbes> probes;
+
+ private:
+  dataplane::SwitchControl control_;
+  std::unique_ptr<dataplane::TscClock> clock_;
+  PathDelayStatus status_;
+  std::mutex mutex_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(PathProbesTest, EveryProbeIsTheWorkersThatOwnsThePort) {
+  ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
+  EXPECT_EQ(ordered_by_[0], mailboxes_[0].get());
+  EXPECT_EQ(ordered_by_[1], mailboxes_[1].get());
+  EXPECT_EQ(ordered_by_[2], mailboxes_[1].get());
+  EXPECT_TRUE(in_force().measured);
+  const PathDelayStatus status = probes->status();
+  EXPECT_EQ(status.address, 0x0aff0001U);
+  EXPECT_EQ(status.targets.at(0).name, "far");
+  EXPECT_GE(status.sweep, kMillisecond) << "no member more often";
+  EXPECT_EQ(status.counters.refused, 0U);
+}
+
+TEST_F(PathProbesTest, SharesFollowWhatIsBetweenTheSwitches) {
+  wires[1] = kSecond / 10;
+  ASSERT_TRUE(play([&] { return probes->status().targets.at(0).members.at(1).share < 0.1; }));
+  EXPECT_GT(path(1).wire, 50 * kMillisecond);
+  ASSERT_TRUE(play([&] { return in_force().table->counts().at(1) < 500; }));
+  EXPECT_FALSE(in_force().members[1].bad) << "slow";
+  wires[1] = 0;
+  EXPECT_TRUE(play([&] { return in_force().table->counts().at(1) > 1200; }));
+}
+
+TEST_F(PathProbesTest, ADarkMemberIsShutAndOpenedAgain) {
+  ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
+  dark[2] = true;
+  ASSERT_TRUE(play([&] { return in_force().members[2].bad; }));
+  dark[2] = false;
+  ASSERT_TRUE(play([&] { return !in_force().members[2].bad; }));
+  ASSERT_TRUE(play([&] { return notices().size() >= 2; }));
+  EXPECT_EQ(notices()[0], "path to far over port c: probes are lost, it is avoided");
+  EXPECT_EQ(notices()[1], "path to far over port c: probes come back, it is used again");
+}
+
+TEST_F(PathProbesTest, MembersThatComeAndGoAreFollowed) {
+  ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
+  RouteTable::Batch batch;
+  lb::NextHop gone;
+  gone.port = 1;
+  gone.rewrite.destination = config.groups[0].members[1].mac;
+  batch.remove_member("up", gone);
+  routes->apply(batch);
+  ASSERT_TRUE(play([&] { return probes->status().targets.at(0).members.size() == 2; }));
+  EXPECT_TRUE(path(0).measured && path(1).measured) << "what is known stays";
+  EXPECT_TRUE(play([&] { return in_force().table->counts().size() == 2 && in_force().table->counts()[0] == 2048; }));
+}
+
+TEST_F(PathProbesTest, APortWithoutItsLinkIsNotProbed) {
+  states->set(0, false);
+  ASSERT_TRUE(play([&] { return path(1).returned > 20; }));
+  const uint64_t sent = path(0).sent;
+  ASSERT_TRUE(play([&] { return path(1).returned > 40; }));
+  EXPECT_EQ(path(0).sent, sent);
+  EXPECT_FALSE(path(0).bad);
+}
+
+}  // namespace
+}  // namespace heddle::control
