@@ -1,4 +1,6 @@
 // `hosts.congestion_control` of a scenario, and `fabric.fecn`, what InfiniBand's switches do for it.
+#include <string>
+
 #include <fmt/format.h>
 
 #include "lab/scenario/parts.h"
@@ -129,7 +131,7 @@ void read_congestion_control(const Value& value, HostSettings& hosts) {
     return;
   }
   if (!value.is_map()) value.refuse("none, dcqcn, infiniband, or {kind: dcqcn, set: …}");
-  const std::string_view kind = value.kind({"none", "dcqcn", "infiniband"}, "dcqcn");
+  const std::string kind = value.kind({"none", "dcqcn", "infiniband"}, "dcqcn");
   if (kind == "none") {
     value.map({"kind"});
   } else if (kind == "dcqcn") {
