@@ -9,7 +9,8 @@
 #include "control/switch_config.h"
 #include "lab/bench.h"
 #include "lab/fabric/credits.h"
-#include "lab/scenario/build_topology.h"
+#include "lab/fabric/lid_routes.h"
+#include "lab/scenario/experiment.h"
 #include "lab/subnet/loops.h"
 #include "lab/subnet/tables.h"
 #include "net/error.h"
@@ -62,19 +63,30 @@ bool has_tables(const lab::Topology& topology) {
   return most->size() <= lab::kMaxSubnetPorts && topology.nodes.size() <= lab::kLastUnicastLid;
 }
 
+// Of the tables' paths, or of all that adaptive routing may take. Throws where the scenario would be refused.
+lab::CreditLoops loops_on_credits(const lab::Topology& topology, const lab::SubnetTables& tables,
+                                  const lab::FabricSettings& settings, const std::vector<bool>& up) {
+  std::string note;
+  const std::vector<lab::SwitchRoutes> routes = lab::routes_by_lid(topology, tables, settings, up, note);
+  const uint16_t levels = lab::adaptive_levels(settings.switches);
+  return lab::find_credit_loops(topology, tables, {levels == 0 ? nullptr : &routes, levels});
+}
+
 // Lossless classes wait for buffers as credits do: where paths close a loop of links, both can wait for ever. On
-// InfiniBand links these are the tables' paths; on Ethernet one path of those that ECMP may take for each destination
-// is looked at, so that what is found is there, but not all that may be.
+// InfiniBand links these are the tables' paths, or those that adaptive routing may take; on Ethernet one path of those
+// that ECMP may take for each destination is looked at, so that what is found is there, but not all that may be.
 void warn_of_loops(const lab::Scenario& scenario) {
   const bool credits = scenario.hosts.link_layer == lab::LinkLayer::kInfiniband;
   if (!credits && !scenario.switches.flow_control.pauses()) return;
-  const lab::Topology topology = lab::build_topology(scenario.topology);
+  const lab::Experiment experiment = lab::prepare(scenario);
+  const lab::Topology& topology = experiment.topology;
   constexpr uint64_t kMostEntries = 5'000'000;  // about a second
   if (uint64_t{topology.host_count} * topology.switch_count() > kMostEntries || !has_tables(topology)) return;
-  for (const std::vector<bool>& up : link_states(topology, lab::build_events(topology, scenario.events))) {
+  for (const std::vector<bool>& up : link_states(topology, experiment.settings.events)) {
     const lab::SubnetTables tables =
         credits ? lab::subnet_of(topology, scenario.switches.infiniband, up) : lab::shortest_path_tables(topology, up);
-    const lab::CreditLoops loops = lab::find_credit_loops(topology, tables);
+    const lab::CreditLoops loops = credits ? loops_on_credits(topology, tables, experiment.settings, up)
+                                           : lab::find_credit_loops(topology, tables);
     if (loops.shortest.empty()) continue;
     fmt::print(stderr, "heddle: warning: {} can deadlock on {} paths that close a loop: {}\n",
                credits ? "credits" : "lossless classes", credits ? tables.engine : "shortest",

@@ -30,7 +30,9 @@ void add_lab(CLI::App& app) {
   CLI::App* command = app.add_subcommand("lab", "One run of a whole fabric in virtual time");
   command->add_option("SCENARIO", options->scenario, "Scenario (docs/scenarios.md)")->required();
   add_lab_options(*command, *options);
-  command->add_option("--capture", options->captures, "Packets of a port as pcapng: leaf0:3=leaf0.pcapng")
+  command
+      ->add_option("--capture", options->captures,
+                   "Packets of a port as pcapng (InfiniBand: or .erf): leaf0:3=leaf0.pcapng")
       ->allow_extra_args(false);
   command->footer("Example: heddle lab examples/lab/permutation-1024.yaml --set fabric.scheduler=rps");
   command->callback([options] { run(*options); });

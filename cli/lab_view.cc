@@ -141,6 +141,12 @@ std::string lab_page(const Json& result) {
                                 text(result.at("credit_stall_us")), result.at("lanes").size(),
                                 result.at("lanes").size() == 1 ? "" : "s", peak,
                                 text(result.at("lanes").front().at("buffer_bytes"))));
+    const Json& healing = result.at("self_healing");
+    if (healing.at("failover_packets") != 0 || healing.at("notices_sent") != 0) {
+      line("self-healing", fmt::format("{} packets by another port than their table's; {} notices sent, {} received",
+                                       text(healing.at("failover_packets")), text(healing.at("notices_sent")),
+                                       text(healing.at("notices_received"))));
+    }
   }
   if (!result.at("ecn_marked").is_null()) {
     line("marks",

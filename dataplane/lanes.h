@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/egress_queue.h"
+#include "dataplane/reach.h"
 #include "flowctl/link_credits.h"
 #include "flowctl/vl_arbiter.h"
 #include "net/infiniband.h"
@@ -32,19 +34,35 @@ struct LaneSettings {
   // FECN marking (IBTA A10.2.1), where egress classes have a marking curve: packets shorter than that are left alone.
   uint32_t fecn_packet_size = 0;
   std::vector<bool> marks_victims;  // by port, Victim_Mask: see Lanes::Port::starved; empty: none
+  // Bit = service level whose packets may take any member of their group, as its scheduler says. The others take the
+  // one that the forwarding table names, and another only while that is dead.
+  uint16_t adaptive_levels = 0xffff;
+  bool fails_over = true;  // whether those others do that, or are dropped
+  ReachSettings reach;
 };
 
 // Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
 inline bool is_credit_packet(const Packet* packet) { return packet->pkt_len <= flowctl::kLongestCreditPacket; }
+// Of VL15; any longer packet has a local route header.
+inline bool is_management_packet(const Packet* packet) {
+  return !is_credit_packet(packet) &&
+         net::virtual_lane(*net::header_at<net::Lrh>(frame_of(packet), 0)) == net::kManagementLane;
+}
 
 class Lanes {
  public:
   explicit Lanes(const LaneSettings& settings)
       : period_(flowctl::credit_period(settings.credits, fastest(settings.links))),
         fecn_packet_size_(settings.fecn_packet_size),
+        adaptive_levels_(settings.adaptive_levels),
+        fails_over_(settings.fails_over),
         maps_(settings.lane_maps),
-        ports_(settings.links.size()) {
-    for (size_t i = 0; i < ports_.size(); ++i) ports_[i].credits.configure(settings.credits, settings.links[i]);
+        ports_(settings.links.size()),
+        reach_(settings.reach, settings.links.size()) {
+    for (size_t i = 0; i < ports_.size(); ++i) {
+      ports_[i].credits.configure(settings.credits, settings.links[i]);
+      ports_[i].management.configure(settings.reach.buffer, ~0U);
+    }
     for (size_t i = 0; i < settings.arbitration.size(); ++i) {
       ports_[i].arbitrated = settings.arbitration[i].is_on();
       ports_[i].arbiter = flowctl::VlArbiter(settings.arbitration[i]);
@@ -66,6 +84,10 @@ class Lanes {
     bool arbitrated = false;
     flowctl::VlArbiter arbiter;
     std::vector<uint16_t> partitions;
+    EgressQueue management;        // VL15: before all else, and without credits (IBTA 7.6.4, 7.9)
+    uint64_t management_sent = 0;  // made; with those that found no room
+    uint64_t management_received = 0;
+    uint64_t failovers = 0;  // packets that came in here and took another member than their table's, which was dead
 
     // Whether the host behind the port may send with that key, and receive it.
     bool may_send(uint16_t key) const {
@@ -98,6 +120,10 @@ class Lanes {
   size_t size() const { return ports_.size(); }
   Duration period() const { return period_; }
   uint32_t fecn_packet_size() const { return fecn_packet_size_; }
+  bool is_adaptive(unsigned sl) const { return ((adaptive_levels_ >> sl) & 1U) != 0; }
+  bool fails_over() const { return fails_over_; }
+  Reach& reach() { return reach_; }
+  const Reach& reach() const { return reach_; }
 
   uint8_t lane(PortId in, PortId out, unsigned sl) const {
     return maps_.empty() ? uint8_t{0} : maps_[in * ports_.size() + out][sl];
@@ -114,8 +140,11 @@ class Lanes {
 
   Duration period_;
   uint32_t fecn_packet_size_;
+  uint16_t adaptive_levels_;
+  bool fails_over_;
   std::vector<LaneMap> maps_;
   std::vector<Port> ports_;
+  Reach reach_;
 };
 
 }  // namespace heddle::dataplane

@@ -68,6 +68,7 @@ void Pipeline::use_tables(const ForwardingTables* tables) {
   if (group_states_.size() < tables->groups.size()) group_states_.resize(tables->groups.size());
   flowlets_in_use_ = tables->flowlets;
   quality_in_use_ = tables->quality;
+  if (lanes_ != nullptr) lanes_->reach().begin_sweep();
 }
 
 unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now) {

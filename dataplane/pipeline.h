@@ -160,7 +160,7 @@ class Pipeline {
   // Whether the port has anything that may leave once the wire is free.
   bool has_work(PortId out, Time now) const {
     return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now)) ||
-           (lanes_ != nullptr && lanes_->port(out).credits.due() != 0);
+           (lanes_ != nullptr && (lanes_->port(out).credits.due() != 0 || !lanes_->port(out).management.empty()));
   }
   // The rate of a port's link, which pause quanta are measured in, from now on.
   void set_link_rate(PortId port, Rate link);
@@ -179,6 +179,9 @@ class Pipeline {
   // Classes (bit = class) above XOFF whose receive queues nobody must poll: what fills up there has the NIC pause the
   // peer.
   uint8_t closed(PortId port) const { return controls_[port].closed; }
+  // InfiniBand: after ports went down or came up, or tables changed. Neighbours hear what cannot be reached from here
+  // any more, or can again (dataplane/reach.h).
+  void review_reach();
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
   // What the PFC watchdog found, in order; the first kMaxIncidents. For the thread that runs the pipeline: others read
@@ -196,6 +199,8 @@ class Pipeline {
   const lb::Resequencer* resequencer() const { return resequencer_.get(); }
   // Packets that are held for their order.
   uint32_t held_packets() const { return resequencer_ == nullptr ? 0 : resequencer_->held_packets(); }
+  // Packets of VL15 that wait to be sent, at all ports.
+  uint32_t management_packets() const;
   // Drops those, with that reason.
   void drop_held(DropReason reason);
 
@@ -295,13 +300,19 @@ class Pipeline {
   struct LanePorts {
     const Pipeline& pipeline;
     Time now;
-    bool is_up(PortId port) const { return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0; }
+    const Reach* reach;  // null: every neighbour reaches what its tables say
+    uint32_t lid;
+    bool is_up(PortId port) const {
+      return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0 &&
+             (reach == nullptr || reach->is_usable(port, lid));
+    }
     Duration drain_time(PortId port) const;
   };
   unsigned ingress_lanes(PortId in, Packet** packets, unsigned count, Time now);
   void forward_lanes(Packet* const* packets, unsigned count, Time now);
   unsigned egress_lanes(PortId out, Packet** packets, unsigned room, Time now);
   void take_into_lane(Packet* packet);
+  unsigned choose_member(const lb::NextHopGroup& group, const Packet* packet, unsigned sl, Time now);
   DropReason send_to_lane(Packet* packet, Time now);
   void release_lane(const Packet* packet);
   void gate(PortId out, unsigned vl, Time now);
@@ -311,6 +322,12 @@ class Pipeline {
   bool send_credits(PortId out, Packet** packets, Time now);
   void keep_period(Time now);
   void attend_lanes(Time now);
+  // --- VL15 and what it is for (pipeline_management.cc)
+  void receive_management(Packet* packet);
+  void tell_neighbours();
+  void tell(PortId out, const net::ReachNotice& notice);
+  Packet* send_management(PortId out, Time now);
+  void flush_management(PortId out, DropReason reason);
 
   [[gnu::noinline]] void drop(PortId charged, Packet* packet, DropReason reason);
   void flush_drops();

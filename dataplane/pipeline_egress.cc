@@ -92,6 +92,7 @@ void Pipeline::flush(PortId out, DropReason reason, Time now) {
   drop_queued(out, 0xff, reason);
   egress_[out].set_paused(0);
   if (lanes_ != nullptr) {
+    flush_management(out, reason);
     for (unsigned vl = 0; vl < lanes_->port(out).credits.lanes(); ++vl) gate(out, vl, now);
     return;
   }

@@ -6,8 +6,9 @@ namespace heddle::dataplane {
 
 namespace {
 
-// Not a route that any table has: of flow-control packets.
+// Not routes that any table has: of flow-control packets, and of those of VL15.
 constexpr uint32_t kOfThisLink = ~0U;
+constexpr uint32_t kManagement = ~1U;
 
 // What tells flows apart where a choice goes by flow: both ends and the queue pair.
 uint32_t flow_hash_of(const net::Lrh& lrh, const net::Bth& bth) {
@@ -39,6 +40,13 @@ unsigned Pipeline::ingress_lanes(PortId in, Packet** packets, unsigned count, Ti
         continue;
       }
       const auto* lrh = net::header_at<net::Lrh>(frame_of(packet), 0);
+      if (net::virtual_lane(*lrh) == net::kManagementLane) [[unlikely]] {
+        meta.route = kManagement;
+        bytes -= packet->pkt_len;
+        ++controls;
+        packets[kept++] = packet;
+        continue;
+      }
       meta.route = lrh->destination;
       meta.flow_hash = flow_hash_of(*lrh, *net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh)));
     }
@@ -53,8 +61,12 @@ unsigned Pipeline::ingress_lanes(PortId in, Packet** packets, unsigned count, Ti
 void Pipeline::forward_lanes(Packet* const* packets, unsigned count, Time now) {
   for (unsigned i = 0; i < count; ++i) {
     Packet* packet = packets[i];
-    if (meta_of(packet).route == kOfThisLink) {
-      receive_credits(packet, now);
+    if (meta_of(packet).route >= kManagement) {
+      if (meta_of(packet).route == kOfThisLink) {
+        receive_credits(packet, now);
+      } else {
+        receive_management(packet);
+      }
       continue;
     }
     take_into_lane(packet);
@@ -83,12 +95,11 @@ DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
   PacketMeta& meta = meta_of(packet);
   const lb::NextHopGroup* group = tables_->group_for(meta.route);
   if (group == nullptr) return DropReason::kNoRoute;
-  lb::GroupState& state = group_states_[tables_->index_of(group)];
-  const unsigned pick = selector_.select(*group, state, meta.flow_hash, now, LanePorts{*this, now});
+  const unsigned sl = net::service_level(*net::header_at<net::Lrh>(frame_of(packet), 0));
+  const unsigned pick = choose_member(*group, packet, sl, now);
   if (pick == lb::PathSelector::kNone) return DropReason::kNoLiveNextHop;
   const lb::NextHop& next = group->members[pick];
   const PortId out = next.port;
-  const unsigned sl = net::service_level(*net::header_at<net::Lrh>(frame_of(packet), 0));
   const uint8_t vl = lanes_->lane(meta.in_port, out, sl);
   if (!lanes_->port(out).credits.knows(vl)) return DropReason::kNoLane;
   const uint16_t key = net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh))->pkey;
@@ -101,6 +112,24 @@ DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
   if (!egress_[out].enqueue(packet)) return DropReason::kQueueFull;
   if (first) gate(out, vl, now);
   return DropReason::kNone;
+}
+
+// As the group's scheduler says where the service level is routed adaptively; or else what the forwarding table says,
+// and while that is dead, for each flow another member, if the group has one.
+unsigned Pipeline::choose_member(const lb::NextHopGroup& group, const Packet* packet, unsigned sl, Time now) {
+  const PacketMeta& meta = meta_of(packet);
+  const Reach& reach = lanes_->reach();
+  const LanePorts ports{*this, now, reach.has_losses() ? &reach : nullptr, meta.route};
+  if (lanes_->is_adaptive(sl)) {
+    lb::GroupState& state = group_states_[tables_->index_of(&group)];
+    return selector_.select(group, state, meta.flow_hash, now, ports);
+  }
+  if (ports.is_up(group.members[group.table_member].port)) [[likely]]
+    return group.table_member;
+  if (!lanes_->fails_over()) return lb::PathSelector::kNone;
+  const unsigned pick = lb::PathSelector::select_by_hash(group, meta.flow_hash, ports);
+  if (pick != lb::PathSelector::kNone) ++lanes_->port(meta.in_port).failovers;
+  return pick;
 }
 
 // What waits here, and what the peer is short of: a lane whose credit runs out is congested further on.
@@ -146,11 +175,18 @@ void Pipeline::receive_credits(Packet* packet, Time now) {
   consume(packet);
 }
 
-// Flow-control packets before all data, then what has credit (IBTA 7.9.4.1).
+// Management before flow-control packets, those before all data, then what has credit (IBTA 7.6.9, 7.9.4.1).
 unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Time now) {
   Lanes::Port& lanes = lanes_->port(out);
   unsigned n = 0;
+  if (!states_.is_up(out)) [[unlikely]]  // nor are credits told to nobody
+    return 0;
   for (; n < room; ++n) {
+    if (!lanes.management.empty()) [[unlikely]] {
+      packets[n] = send_management(out, now);
+      if (packets[n] == nullptr) break;
+      continue;
+    }
     if (lanes.credits.due() != 0 && send_credits(out, packets + n, now)) continue;
     if (!schedule_lane(out, packets + n, now)) break;
     Packet* packet = packets[n];
@@ -223,6 +259,11 @@ void Pipeline::restart_link(PortId id, Time now) {
   if (lanes_ == nullptr) return;
   lanes_->port(id).credits.restart();
   awaken(id);
+  if (Reach& reach = lanes_->reach(); reach.notifies() && reach.is_peer(id)) {
+    reach.forget(id);
+    for (const net::ReachNotice& notice : reach.all_losses(*tables_)) tell(id, notice);
+    flush_drops();
+  }
   keep_period(now);
 }
 

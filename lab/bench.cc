@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kHostSpray = "host-spray";
 constexpr std::string_view kInfiniband = "ib";
 constexpr std::string_view kInfinibandAdaptive = "ib-adaptive";
+constexpr std::string_view kInfinibandBounded = "ib-adaptive-bounded";
 
 // Runs of a plan, taken by several threads.
 class Runner {
@@ -64,10 +65,12 @@ unsigned threads_of(const BenchRun& run) {
 bool is_infiniband(const std::string& scheme) { return scheme.starts_with(kInfiniband); }
 
 // The same hosts and links, as InfiniBand has them: no congestion control but its own, nothing put in order on the way.
-void put_on_infiniband(Scenario& scenario, std::string_view scheduler) {
+void put_on_infiniband(Scenario& scenario, std::string_view scheme) {
   scenario.hosts.link_layer = LinkLayer::kInfiniband;
   scenario.hosts.dcqcn.reset();
-  scenario.switches.scheduler = *lb::scheduler_named(scheduler);
+  scenario.switches.scheduler = *lb::scheduler_named(scheme == kInfiniband ? "ecmp" : "adaptive");
+  scenario.switches.infiniband.adaptive.mode =
+      scheme == kInfinibandBounded ? AdaptiveMode::kBounded : AdaptiveMode::kFree;
   scenario.switches.control_scheduler.reset();
   scenario.switches.resequencer.enabled = false;
 }
@@ -103,9 +106,10 @@ std::vector<std::string> all_schemes(const Scenario& scenario) {
 Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const std::string& place) {
   const auto refuse = [&] {
     throw_bad_input(
-        "{}found scheme {}; accepted: {}, {}, {}, and after those that reorder packets +gbn, +sr or (Ethernet) +reseq",
+        "{}found scheme {}; accepted: {}, {}, {}, {}, and after those that reorder packets +gbn, +sr or (Ethernet) "
+        "+reseq",
         place.empty() ? "" : place + ": ", config::quote(scheme), fmt::join(base_schemes(), ", "), kInfiniband,
-        kInfinibandAdaptive);
+        kInfinibandAdaptive, kInfinibandBounded);
   };
   Scenario result = scenario;
   result.hosts.link_layer = LinkLayer::kEthernet;
@@ -115,8 +119,8 @@ Scenario with_scheme(const Scenario& scenario, const std::string& scheme, const 
   if (base == kHostSpray) {
     result.switches.scheduler = *lb::scheduler_named("ecmp");
     result.hosts.entropy = Entropy::kPerPacket;
-  } else if (base == kInfiniband || base == kInfinibandAdaptive) {
-    put_on_infiniband(result, base == kInfiniband ? "ecmp" : "adaptive");
+  } else if (base == kInfiniband || base == kInfinibandAdaptive || base == kInfinibandBounded) {
+    put_on_infiniband(result, base);
     result.hosts.ccti = ccti;
   } else if (const auto scheduler = lb::scheduler_named(base)) {
     result.switches.scheduler = *scheduler;

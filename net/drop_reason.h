@@ -35,6 +35,7 @@ enum class DropReason : uint8_t {
   // egress
   kFrameTooLong,
   kQueueFull,
+  kManagementFull,
   kBufferFull,
   kHeadroomFull,
   kWred,
@@ -88,6 +89,7 @@ inline constexpr std::array<DropText, kDropReasons> kDropTexts{{
     {"partition", "its P_Key is none of those that the host there may send or receive with (IBTA 10.9)"},
     {"frame_too_long", "frame exceeds what the egress port can send"},
     {"queue_full", "egress queue at its byte or packet limit"},
+    {"management_full", "a subnet management packet found the egress buffer of VL15 full (IBTA 7.9: it has no credits)"},
     {"buffer_full", "shared buffer: the packet's priority group or egress queue had used up its share"},
     {"headroom_full", "a lossless class lost a packet: more arrived after XOFF than its headroom holds"},
     {"wred", "dropped early, queue between its WRED drop thresholds"},

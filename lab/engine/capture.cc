@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "flowctl/credit.h"
+#include "net/error.h"
 #include "net/headers.h"
 #include "net/icrc.h"
 #include "net/infiniband.h"
@@ -18,17 +19,32 @@ void CaptureBuffer::add(const Packet* packet, Time at) {
 }
 
 namespace {
+
+// Wireshark dissects no shorter ones: two bytes of zero follow a flow-control packet.
+constexpr size_t kErfLinkBytes = 8;
+
 telemetry::LinkType type_of(LinkLayer layer) {
   return layer == LinkLayer::kInfiniband ? telemetry::LinkType::kInfiniband : telemetry::LinkType::kEthernet;
 }
 }  // namespace
 
 Capture::Capture(const std::string& file, const std::string& port_name, Duration delay, LinkLayer layer)
-    : file_(file, "heddle " HEDDLE_VERSION),
-      delay_(delay),
-      layer_(layer),
-      out_interface_(file_.add_interface(port_name + " out", type_of(layer))),
-      in_interface_(file_.add_interface(port_name + " in", type_of(layer))) {}
+    : delay_(delay), layer_(layer) {
+  if (file.ends_with(".erf")) {
+    open_erf(file);
+    return;
+  }
+  pcapng_ = std::make_unique<telemetry::PcapngWriter>(file, "heddle " HEDDLE_VERSION);
+  out_interface_ = pcapng_->add_interface(port_name + " out", type_of(layer));
+  in_interface_ = pcapng_->add_interface(port_name + " in", type_of(layer));
+}
+
+void Capture::open_erf(const std::string& file) {
+  if (layer_ != LinkLayer::kInfiniband) {
+    throw_bad_input("--capture: found {} for Ethernet links; accepted: another ending, for pcapng", file);
+  }
+  erf_ = std::make_unique<telemetry::ErfWriter>(file);
+}
 
 void Capture::write(Time until) {
   for (CaptureBuffer::Record& record : out_.records()) waiting_.push_back({record.at, out_interface_, record});
@@ -42,22 +58,34 @@ void Capture::write(Time until) {
   size_t n = 0;
   while (n < waiting_.size() && waiting_[n].at < until) write_frame(waiting_[n++]);
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(n));
-  file_.flush();
+  if (pcapng_ != nullptr) pcapng_->flush();
+  if (erf_ != nullptr) erf_->flush();
 }
 
 // The lab's payload is a length: in a file it becomes zeros, and the CRCs are the right ones for them. Pause frames and
 // path probes are there whole and have none.
 void Capture::write_frame(const Waiting& waiting) {
   const CaptureBuffer::Record& record = waiting.record;
-  if (layer_ == LinkLayer::kInfiniband && record.frame_bytes <= flowctl::kLongestCreditPacket) return;
+  const bool credits = layer_ == LinkLayer::kInfiniband && record.frame_bytes <= flowctl::kLongestCreditPacket;
+  if (credits && (erf_ == nullptr || record.frame_bytes != sizeof(net::FlowControlPacket))) return;
   frame_.assign(record.frame_bytes, 0);
   std::copy(record.headers.begin(), record.headers.end(), frame_.begin());
-  if (layer_ == LinkLayer::kInfiniband) {
+  if (credits) {
+    frame_.resize(kErfLinkBytes);
+  } else if (layer_ == LinkLayer::kInfiniband) {
     seal_infiniband(record);
   } else if (record.headers.size() + net::kIcrcBytes <= record.frame_bytes) {
     seal_roce(record);
   }
-  file_.write(waiting.interface, waiting.at, frame_);
+  put(waiting, credits ? telemetry::ErfType::kInfinibandLink : telemetry::ErfType::kInfiniband);
+}
+
+void Capture::put(const Waiting& waiting, telemetry::ErfType type) {
+  if (erf_ != nullptr) {
+    erf_->write(waiting.interface, waiting.at, type, frame_);
+  } else {
+    pcapng_->write(waiting.interface, waiting.at, frame_);
+  }
 }
 
 void Capture::seal_roce(const CaptureBuffer::Record& record) {

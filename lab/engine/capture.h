@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lab/engine/fabric_settings.h"
 #include "net/packet.h"
 #include "net/time.h"
+#include "telemetry/erf.h"
 #include "telemetry/pcapng.h"
 
 namespace heddle::lab {
@@ -29,11 +31,13 @@ class CaptureBuffer {
   std::vector<Record> records_;
 };
 
-// One port's file, with an interface for each direction as seen from the port.
+// One port's file, with an interface for each direction as seen from the port: pcapng, or of InfiniBand links ERF where
+// the file's name ends in .erf.
 class Capture {
  public:
   // `delay` is the link's: the file shows when the last bit arrives at the port for what comes in.
-  // On InfiniBand links flow-control packets are left out: link type 247 cannot tell them from others.
+  // On InfiniBand links pcapng leaves out flow-control packets: link type 247 cannot tell them from others. ERF can, if
+  // they are those of the standard, and throws Error (bad input) for Ethernet.
   Capture(const std::string& file, const std::string& port_name, Duration delay,
           LinkLayer layer = LinkLayer::kEthernet);
 
@@ -53,12 +57,15 @@ class Capture {
   void write_frame(const Waiting& waiting);
   void seal_roce(const CaptureBuffer::Record& record);
   void seal_infiniband(const CaptureBuffer::Record& record);
+  void put(const Waiting& waiting, telemetry::ErfType type);
+  void open_erf(const std::string& file);
 
-  telemetry::PcapngWriter file_;
+  std::unique_ptr<telemetry::PcapngWriter> pcapng_;  // or
+  std::unique_ptr<telemetry::ErfWriter> erf_;
   Duration delay_;
   LinkLayer layer_;
-  uint32_t out_interface_;
-  uint32_t in_interface_;
+  uint32_t out_interface_ = 0;
+  uint32_t in_interface_ = 1;
   CaptureBuffer out_;
   CaptureBuffer in_;
   std::vector<Waiting> waiting_;

@@ -41,6 +41,24 @@ struct Partition {
   std::vector<HostId> limited;  // talk to full members only
 };
 
+// How adaptive routing chooses among the ports of a group.
+enum class AdaptiveMode : uint8_t {
+  kFree,     // each packet may take any
+  kBounded,  // a flow keeps its port until it has paused for the ageing time
+};
+struct AdaptiveRouting {
+  AdaptiveMode mode = AdaptiveMode::kFree;
+  Duration ageing_time = 30 * kMicrosecond;
+  uint16_t levels = 0xffff;  // bit = service level that is routed so; the others keep to the forwarding table
+};
+
+// What a switch does about a dead port before there are new tables.
+enum class SelfHealing : uint8_t {
+  kNone,      // packets of forwarding tables are dropped
+  kFailover,  // they take another port of the group
+  kNotify,    // and who has no other left tells its neighbours, which do so
+};
+
 // InfiniBand links: credits, and where the forwarding tables come from.
 struct InfinibandSettings {
   flowctl::CreditSettings credits;
@@ -49,6 +67,9 @@ struct InfinibandSettings {
   uint8_t lmc = 0;                        // 0–7: a host has 2^lmc addresses, each with a path of its own
   std::vector<Partition> partitions;      // none: everybody talks to everybody
   flowctl::FecnSettings fecn;             // in force where hosts heed it (HostSettings::ccti)
+  AdaptiveRouting adaptive;               // with a scheduler other than ecmp
+  SelfHealing self_healing = SelfHealing::kNotify;
+  uint32_t management_buffer = 4096;  // bytes of each switch port's egress buffer of VL15
 
   bool is_plain_shortest_path() const { return routing == "shortest-path" && tables.empty(); }
 };

@@ -72,6 +72,13 @@ struct CreditStall {
   uint64_t peak = 0;  // bytes that the port's own receive buffer of that lane has held
 };
 
+// What the switches of an InfiniBand subnet did about dead ports by themselves.
+struct HealingCounts {
+  uint64_t failovers = 0;     // packets that took another port than their forwarding table's
+  uint64_t notices_sent = 0;  // packets of VL15, those that found no room at the port among them
+  uint64_t notices_received = 0;
+};
+
 struct QueueRef {
   NodeId node = 0;
   PortIndex port = 0;
@@ -129,6 +136,7 @@ struct ProbeResult {
 
 struct RunResult {
   enum class End : uint8_t { kDone, kTimeLimit, kInterrupted, kDeadlock };
+  std::vector<std::string> notes;  // what was found while the fabric was built, for the user to see
   End end = End::kDone;
   Time ended_at = 0;
   std::vector<MessageTimes> messages;  // by MessageId
@@ -194,8 +202,9 @@ struct RunResult {
   uint64_t watchdog_drops = 0;              // packets
   std::vector<WatchdogIncident> incidents;  // ascending in time; the first few hundred of each switch
   // InfiniBand links only.
-  std::vector<LaneUse> lanes;         // by VL
-  std::vector<CreditStall> stalls;    // by node, port, VL
+  std::vector<LaneUse> lanes;       // by VL
+  std::vector<CreditStall> stalls;  // by node, port, VL
+  HealingCounts healing;
   uint64_t credit_violations = 0;     // packets without credit, or to a full buffer: none, or heddle is wrong
   uint64_t control_frames = 0;        // PFC frames made by switches, flow-control packets made by any port
   uint64_t control_frames_ended = 0;  // and of those, the ones that arrived

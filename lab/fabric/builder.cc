@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lab/fabric/credits.h"
+#include "lab/fabric/lid_routes.h"
 #include "lab/fabric/probe_plan.h"
 #include "lab/host/infiniband.h"
 #include "lab/ideal/fabric_capacity.h"
@@ -78,7 +79,6 @@ class Builder {
   bool logs_pauses() const { return is_infiniband() || settings_.switches.flow_control.pauses(); }
   // A lane may wait for every packet that it sends: too much to keep, unless it is asked for.
   bool keeps_all_pauses() const { return !is_infiniband() || settings_.run.timeline; }
-  bool goes_by_table() const { return lab::goes_by_table(settings_.switches); }
   std::vector<SwitchRoutes> routes_over(const std::vector<bool>& link_up);
   HostLaneSettings host_lanes(HostId id) const;
   dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
@@ -347,12 +347,10 @@ std::vector<SwitchRoutes> Builder::routes_over(const std::vector<bool>& link_up)
   fabric_->subnets.push_back(
       std::make_unique<const SubnetTables>(subnet_of(topology_, settings_.switches.infiniband, link_up)));
   const SubnetTables& tables = *fabric_->subnets.back();
-  std::vector<SwitchRoutes> routes;
-  if (!goes_by_table()) routes = compute_routes(topology_, link_up);
-  routes.resize(topology_.switch_count());
-  for (uint32_t s = 0; s < routes.size(); ++s) {
-    routes[s] = goes_by_table() ? groups_by_table(tables, s) : groups_by_routes(tables, std::move(routes[s]));
-  }
+  std::string note;
+  std::vector<SwitchRoutes> routes = routes_by_lid(topology_, tables, settings_, link_up, note);
+  std::vector<std::string>& notes = fabric_->notes;
+  if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   return routes;
 }
 
@@ -375,6 +373,7 @@ std::unique_ptr<dataplane::ForwardingTables> Builder::tables_of(NodeId node, Swi
       hop.rewrite.destination = mac_of(topology_.neighbor(node, port));
       group.members.push_back(hop);
     }
+    if (!routes.table_member.empty()) group.table_member = routes.table_member[tables->groups.size()];
     set_weights(node, rates, group);
     if (group.members.size() > lb::kMaxMembers) {
       throw_bad_input("topology: {} has {} equal-cost ports; accepted: at most {}", topology_.nodes[node].name,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lab/engine/fabric_settings.h"
@@ -52,6 +53,7 @@ struct Fabric {
   std::vector<std::unique_ptr<Capture>> captures;
   std::vector<std::unique_ptr<const SubnetTables>> subnets;  // of InfiniBand links: the first, and after every sweep
   std::unique_ptr<const PartitionTables> partitions;         // null: there are none
+  std::vector<std::string> notes;                            // for the user to see
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
   Duration window = 0;

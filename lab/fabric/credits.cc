@@ -1,8 +1,8 @@
 #include "lab/fabric/credits.h"
 
 #include <algorithm>
-#include <map>
 
+#include "lab/fabric/lid_routes.h"
 #include "lab/host/infiniband.h"
 #include "lab/subnet/manager.h"
 #include "net/error.h"
@@ -22,12 +22,6 @@ void check_link_layer(const FabricSettings& settings) {
   }
   if (settings.hosts.dcqcn) {
     throw_bad_input("hosts.congestion_control: found dcqcn on InfiniBand links; accepted: none, infiniband");
-  }
-  if (!goes_by_table(settings.switches) && !settings.switches.infiniband.is_plain_shortest_path()) {
-    throw_bad_input(
-        "fabric.routing: found {} with a scheduler that chooses among shortest paths; accepted: "
-        "shortest-path, or scheduler: ecmp",
-        settings.switches.infiniband.tables.empty() ? settings.switches.infiniband.routing : "tables");
   }
 }
 
@@ -77,6 +71,24 @@ flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables) {
   return settings;
 }
 
+namespace {
+
+dataplane::ReachSettings reach_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
+                                  const SubnetTables& tables) {
+  const InfinibandSettings& infiniband = settings.switches.infiniband;
+  dataplane::ReachSettings reach;
+  reach.notify = infiniband.self_healing == SelfHealing::kNotify && may_fail(settings.events);
+  reach.lid = tables.switches[s].lid;
+  reach.buffer = infiniband.management_buffer;
+  const NodeId node = topology.host_count + s;
+  for (PortIndex port = 0; port < topology.ports[node].size(); ++port) {
+    reach.peers.push_back(!topology.is_host(topology.neighbor(node, port)));
+  }
+  return reach;
+}
+
+}  // namespace
+
 dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
                                  const SubnetTables& tables) {
   dataplane::LaneSettings lanes;
@@ -90,6 +102,9 @@ dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const Fab
     lanes.marks_victims.push_back(fecn.victim_mask == flowctl::VictimMask::kAll ||
                                   (fecn.victim_mask == flowctl::VictimMask::kHosts && to_host));
   }
+  lanes.adaptive_levels = adaptive_levels(settings.switches);
+  lanes.fails_over = settings.switches.infiniband.self_healing != SelfHealing::kNone;
+  lanes.reach = reach_of(topology, s, settings, tables);
   // Entry 0 is port 0's.
   const std::vector<VlArbitration>& arbitration = tables.switches[s].vl_arbitration;
   lanes.arbitration.reserve(arbitration.size());
@@ -108,32 +123,6 @@ dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const Fab
   return lanes;
 }
 
-SwitchRoutes groups_by_table(const SubnetTables& tables, uint32_t s) {
-  SwitchRoutes result;
-  const std::vector<uint8_t>& lft = tables.switches[s].lft;
-  result.group_of_host.assign(lft.size(), kUnreachable);
-  std::map<uint8_t, uint16_t> group_of_port;
-  for (size_t lid = 0; lid < lft.size(); ++lid) {
-    if (lft[lid] == kLftUnreachable || lft[lid] == kLftSelf) continue;  // nobody in the lab talks to switches
-    const auto [at, fresh] = group_of_port.try_emplace(lft[lid], static_cast<uint16_t>(result.groups.size()));
-    if (fresh) result.groups.push_back({static_cast<PortIndex>(lft[lid] - 1)});
-    result.group_of_host[lid] = at->second;
-  }
-  return result;
-}
-
-SwitchRoutes groups_by_routes(const SubnetTables& tables, SwitchRoutes&& routes) {
-  SwitchRoutes result;
-  result.groups = std::move(routes.groups);
-  for (HostId host = 0; host < tables.host_lids.size(); ++host) {
-    const size_t end = size_t{tables.host_lids[host]} + tables.paths_per_host();
-    if (result.group_of_host.size() < end) result.group_of_host.resize(end, kUnreachable);
-    std::fill_n(result.group_of_host.begin() + tables.host_lids[host], tables.paths_per_host(),
-                routes.group_of_host[host]);
-  }
-  return result;
-}
-
 namespace {
 
 void collect_port(const dataplane::Lanes::Port& port, NodeId node, PortIndex index, RunResult& result) {
@@ -148,10 +137,20 @@ void collect_port(const dataplane::Lanes::Port& port, NodeId node, PortIndex ind
   }
 }
 
+void collect_healing(const dataplane::Pipeline& pipeline, RunResult& result) {
+  const dataplane::Lanes& lanes = *pipeline.lanes();
+  for (PortId port = 0; port < lanes.size(); ++port) {
+    result.healing.failovers += lanes.port(port).failovers;
+    result.healing.notices_sent += lanes.port(port).management_sent;
+    result.healing.notices_received += lanes.port(port).management_received;
+  }
+}
+
 }  // namespace
 
 void collect_credits(const Fabric& fabric, RunResult& result) {
   if (fabric.subnets.empty()) return;
+  result.notes = fabric.notes;
   result.lanes.resize(fabric.hosts.front()->lanes()->port.credits.lanes());
   for (HostId id = 0; id < fabric.hosts.size(); ++id) {
     const HostLanes& lanes = *fabric.hosts[id]->lanes();
@@ -160,6 +159,7 @@ void collect_credits(const Fabric& fabric, RunResult& result) {
     collect_port(lanes.port, id, 0, result);
   }
   for (size_t i = 0; i < fabric.switches.size(); ++i) {
+    collect_healing(fabric.switches[i]->pipeline(), result);
     const dataplane::Lanes& lanes = *fabric.switches[i]->pipeline().lanes();
     for (PortId port = 0; port < lanes.size(); ++port) {
       collect_port(lanes.port(port), static_cast<NodeId>(fabric.hosts.size() + i), port, result);

@@ -9,7 +9,6 @@
 #include "lab/fabric/builder.h"
 #include "lab/host/partitions.h"
 #include "lab/subnet/tables.h"
-#include "lab/topology/routing.h"
 
 namespace heddle::lab {
 
@@ -19,9 +18,6 @@ SubnetTables subnet_of(const Topology& topology, const InfinibandSettings& setti
 // Throws bad input for settings that belong to the other kind of links, and for tables that a scheduler would not
 // follow.
 void check_link_layer(const FabricSettings& settings);
-
-// Whether each LID has one port, as its table says.
-inline bool goes_by_table(const SwitchSettings& switches) { return switches.scheduler == lb::Scheduler(); }
 
 // Both ends of a link as credits see it.
 flowctl::CreditLink credit_link(const Link& link, uint32_t mtu);
@@ -43,11 +39,6 @@ flowctl::VlArbiterSettings arbiter_settings(const VlArbitration& tables);
 // The lanes of switch `s`.
 dataplane::LaneSettings lanes_of(const Topology& topology, uint32_t s, const FabricSettings& settings,
                                  const SubnetTables& tables);
-
-// What switch `s` forwards by, indexed by LID in the place of hosts: one port for each, or, where the scheduler chooses
-// among ports, all that begin a shortest path.
-SwitchRoutes groups_by_table(const SubnetTables& tables, uint32_t s);
-SwitchRoutes groups_by_routes(const SubnetTables& tables, SwitchRoutes&& routes);
 
 // Adds what credits did to the result of a run, which knows when it ended.
 void collect_credits(const Fabric& fabric, RunResult& result);

@@ -316,7 +316,9 @@ RunResult Run::collect(RunResult::End end, Time at) {
   }
   collect_flow_control(*fabric_, result);
   collect_credits(*fabric_, result);
-  if (!fabric_->subnets.empty()) result.packet_hops -= std::min(result.packet_hops, result.control_frames);
+  if (!fabric_->subnets.empty()) {
+    result.packet_hops -= std::min(result.packet_hops, result.control_frames + result.healing.notices_sent);
+  }
   result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) result.host_pause_time += host->paused_time(tc, result.ended_at);
@@ -332,8 +334,9 @@ RunResult Run::collect(RunResult::End end, Time at) {
 void Run::check_books(const RunResult& result) const {
   uint64_t dropped = 0;
   for (const uint64_t n : result.drops) dropped += n;
-  const uint64_t made = result.packets_sent + result.control_frames + result.probes.sent;
-  const uint64_t ended = result.packets_received + result.control_frames_ended + result.probes.ended;
+  const uint64_t made = result.packets_sent + result.control_frames + result.probes.sent + result.healing.notices_sent;
+  const uint64_t ended =
+      result.packets_received + result.control_frames_ended + result.probes.ended + result.healing.notices_received;
   if (ended + dropped + result.packets_in_flight != made) {
     throw_failed("packets unaccounted for: {} sent, {} received, {} dropped, {} in flight; this is a bug in heddle",
                  made, ended, dropped, result.packets_in_flight);

@@ -338,6 +338,7 @@ void LabSwitch::send_probes(Time now, const Window& window) {
 Time LabSwitch::next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
 
 void LabSwitch::apply_events(Time now) {
+  const size_t before = next_port_event_ + next_version_;
   while (next_port_event_ < events_.size() && events_[next_port_event_].at == now) {
     const PortEvent& event = events_[next_port_event_++];
     const bool was_up = states_.is_up(event.port);
@@ -362,6 +363,9 @@ void LabSwitch::apply_events(Time now) {
     pipeline_.use_tables(version.tables.get());
     if (prober_ != nullptr) prober_->use_tables(*version.tables, version.probed, now);
   }
+  if (next_port_event_ + next_version_ == before) return;
+  pipeline_.review_reach();
+  wake_ports(now);
 }
 
 Time LabSwitch::next_event() const {
@@ -375,7 +379,7 @@ uint64_t LabSwitch::packets_held() const {
   for (PortId port = 0; port < ports_.size(); ++port) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) held += pipeline_.port(port).queue(tc).packets();
   }
-  held += pipeline_.held_packets();
+  held += pipeline_.held_packets() + pipeline_.management_packets();
   return held;
 }
 

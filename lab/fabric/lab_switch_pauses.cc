@@ -53,6 +53,7 @@ void LabSwitch::note_queued(const Packet* packet, Time now) {
 void LabSwitch::note_departure(PortId port, Packet* packet, Time now) {
   PacketMeta& meta = meta_of(packet);
   const bool has_lanes = pipeline_.lanes() != nullptr;
+  if (has_lanes && dataplane::is_management_packet(packet)) return;  // it waits for nobody
   if (has_lanes ? dataplane::is_credit_packet(packet) : meta.l3 == L3::kNone) {
     meta.owner = (has_lanes ? origin_behind(port, lane_of(packet)) : origin_named_by(packet)).mark();
     return;

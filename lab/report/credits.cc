@@ -20,7 +20,7 @@ Json Report::congestion_json() const {
 
 // `credit_stall_us` in all, and by lane; the ports that waited longest by name.
 void Report::put_credits(Json& json) const {
-  json["credit_stall_us"] = json["lanes"] = json["credit_stalls"] = nullptr;
+  json["credit_stall_us"] = json["lanes"] = json["credit_stalls"] = json["self_healing"] = nullptr;
   json["infiniband_congestion"] = congestion_json();
   if (!is_infiniband()) return;
   Duration stalled = 0;
@@ -52,6 +52,11 @@ void Report::put_credits(Json& json) const {
                      {"peak_buffer_bytes", stall.peak}});
   }
   json["credit_stalls"] = std::move(ports);
+  const HealingCounts& healing = result_.healing;
+  json["self_healing"] = {{"failover_packets", healing.failovers},
+                          {"notices_sent", healing.notices_sent},
+                          {"notices_received", healing.notices_received},
+                          {"notices_without_room", result_.drops[static_cast<size_t>(DropReason::kManagementFull)]}};
 }
 
 }  // namespace heddle::lab

@@ -76,6 +76,7 @@ Json Report::to_json() const {
   json["jobs"] = jobs_json();
   put_speed(json);
   json["notes"] = experiment_.notes;
+  for (const std::string& line : result_.notes) json["notes"].push_back(line);
   for (const std::string& line : explain_violations()) json["notes"].push_back(line);
   json["configuration"] = lab::to_json(experiment_.scenario);
   return json;

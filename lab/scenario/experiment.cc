@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "config/words.h"
+#include "lab/fabric/lid_routes.h"
 #include "lab/ideal/fabric_capacity.h"
 #include "lab/scenario/build_topology.h"
 #include "lab/scenario/build_workload.h"
@@ -38,6 +39,7 @@ Experiment prepare(const Scenario& scenario) {
     settings.switches.flow_control = {};
     settings.switches.resequencer.enabled = false;
     settings.switches.path_delay.enabled = false;
+    apply_adaptive_mode(settings.switches);
   }
   settings.events = build_events(experiment.topology, experiment.scenario.events);
 

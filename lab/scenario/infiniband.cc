@@ -73,6 +73,7 @@ void read_infiniband(const Map& section, Scenario& scenario) {
   settings.tables = section.optional("tables", settings.tables, read_file_name);
   settings.lmc = section.optional("lmc", settings.lmc, integer<uint8_t>(0, kMaxLmc));
   settings.partitions = read_partitions(section.list("partitions", 0, kMaxPartitions));
+  read_infiniband_routing(section, settings);
   const Map map = section.section("credits", {"buffer", "counter_bits", "block", "lanes", "period"});
   flowctl::CreditSettings& credits = settings.credits;
   credits.buffer = map.optional("buffer", credits.buffer, config::bytes(1, kMaxCreditBuffer));
@@ -100,6 +101,7 @@ void put_infiniband(const Scenario& scenario, Json& json) {
     if (!partition.full.empty()) item["hosts"] = host_list_json(partition.full);
     if (!partition.limited.empty()) item["limited"] = host_list_json(partition.limited);
   }
+  put_infiniband_routing(settings, json);
   json["credits"] = {{"buffer", config::print_bytes(credits.buffer)},
                      {"counter_bits", credits.format.counter_bits},
                      {"block", credits.format.block},

@@ -52,7 +52,13 @@ void put_flow_control(const FlowControlSettings& settings, Json& json);
 // What `fabric:` says about InfiniBand links (infiniband.cc).
 void read_infiniband(const config::Map& section, Scenario& scenario);
 void put_infiniband(const Scenario& scenario, Json& json);
+// … and about adaptive routing and self-healing (infiniband_routing.cc).
+void read_infiniband_routing(const config::Map& section, InfinibandSettings& settings);
+void put_infiniband_routing(const InfinibandSettings& settings, Json& json);
 
+// Whole numbers up to `most` and ranges of them: `0`, `0-15`, `[0-7, 12, 32-39]` (workload.cc). `accepted`: what an
+// error says would be right.
+std::vector<uint32_t> read_numbers(const config::Value& value, uint32_t most, std::string_view accepted);
 // A list of hosts, `[0-3, 9]`, each once (workload.cc).
 std::vector<HostId> read_host_list(const config::Value& value);
 Json host_list_json(const std::vector<HostId>& hosts);

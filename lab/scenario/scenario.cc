@@ -43,8 +43,15 @@ Scenario load_scenario_text(std::string_view text, const std::string& name, cons
   return read(config::load_text(text, name, overlays, overlay_options()));
 }
 
+namespace {
+bool is_bounded(const Scenario& scenario) {
+  return scenario.hosts.link_layer == LinkLayer::kInfiniband &&
+         scenario.switches.infiniband.adaptive.mode == AdaptiveMode::kBounded;
+}
+}  // namespace
+
 bool reorders(const Scenario& scenario) {
-  return scenario.switches.scheduler.granularity == lb::Granularity::kPacket ||
+  return (scenario.switches.scheduler.granularity == lb::Granularity::kPacket && !is_bounded(scenario)) ||
          scenario.hosts.entropy == Entropy::kPerPacket;
 }
 
@@ -64,6 +71,7 @@ std::string scheme_name(const Scenario& scenario) {
   const lb::Scheduler& scheduler = scenario.switches.scheduler;
   std::string name(lb::name_of(scheduler));
   if (scenario.hosts.link_layer == LinkLayer::kInfiniband) name = name == "ecmp" ? "ib" : "ib-" + name;
+  if (is_bounded(scenario)) name += "-bounded";
   if (scenario.hosts.entropy == Entropy::kPerPacket) name = name == "ecmp" ? "host-spray" : name + "+host-spray";
   if (scenario.switches.resequencer.enabled) {
     name += "+reseq";
@@ -93,13 +101,18 @@ Scenario read(const Document& document) {
   const Map root = document.root().map(scenario_sections());
   scenario.place = root.place().text();
   scenario.topology = read_topology(root);
-  read_fabric(root.section("fabric", {"link_layer", "routing",     "tables",
-                                      "lmc",        "partitions",  "credits",
-                                      "fecn",       "scheduler",   "control_scheduler",
-                                      "ars",        "path_delay",  "resequencer",
-                                      "buffer",     "port_buffer", "queue_limit",
-                                      "lossless",   "pfc",         "watchdog",
-                                      "ecn",        "convergence", "sample_interval"}),
+  read_fabric(root.section("fabric", {"link_layer",   "routing",
+                                      "tables",       "lmc",
+                                      "partitions",   "credits",
+                                      "fecn",         "adaptive_routing",
+                                      "self_healing", "management_buffer",
+                                      "scheduler",    "control_scheduler",
+                                      "ars",          "path_delay",
+                                      "resequencer",  "buffer",
+                                      "port_buffer",  "queue_limit",
+                                      "lossless",     "pfc",
+                                      "watchdog",     "ecn",
+                                      "convergence",  "sample_interval"}),
               scenario);
   read_hosts(root, scenario);
   scenario.workload = read_workload(root.at("workload"));

@@ -23,7 +23,6 @@ const std::vector<std::string_view> kJobKinds{"permutation", "shift",      "inca
 WorkloadFile read_workload_file(const Value& value);
 JobSpec read_job(const Value& value, std::vector<std::string>& names);
 std::optional<std::vector<HostId>> read_hosts_of(const Value& value);
-std::vector<HostId> hosts_in(const Value& value, std::string_view accepted);
 Json job_json(const JobSpec& job);
 
 }  // namespace
@@ -104,27 +103,7 @@ JobSpec read_job(const Value& value, std::vector<std::string>& names) {
 // Nothing for `auto`.
 std::optional<std::vector<HostId>> read_hosts_of(const Value& value) {
   if (value.is_word("auto")) return std::nullopt;
-  return hosts_in(value, "auto, or host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
-}
-
-// `0`, `0-15`, `[0-7, 12, 32-39]`.
-std::vector<HostId> hosts_in(const Value& value, std::string_view accepted) {
-  std::vector<HostId> hosts;
-  const auto add = [&](const Value& item) {
-    const std::string& text = item.scalar(accepted);
-    const size_t dash = text.find('-');
-    const auto first = config::parse_integer(text.substr(0, dash));
-    const auto last = dash == std::string::npos ? first : config::parse_integer(text.substr(dash + 1));
-    if (!first || !last || *first > *last || *last >= kMaxHosts) item.refuse(accepted);
-    for (uint64_t host = *first; host <= *last; ++host) hosts.push_back(static_cast<HostId>(host));
-    if (hosts.size() > kMaxHosts) item.refuse(fmt::format("up to {} hosts", kMaxHosts));
-  };
-  if (!value.is_list()) {
-    add(value);
-  } else {
-    for (const Value& item : value.list(1, kMaxHosts)) add(item);
-  }
-  return hosts;
+  return read_numbers(value, kMaxHosts - 1, "auto, or host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
 }
 
 // Runs of consecutive numbers as ranges.
@@ -159,8 +138,27 @@ Json job_json(const JobSpec& job) {
 
 }  // namespace
 
+std::vector<uint32_t> read_numbers(const Value& value, uint32_t most, std::string_view accepted) {
+  std::vector<uint32_t> numbers;
+  const auto add = [&](const Value& item) {
+    const std::string& text = item.scalar(accepted);
+    const size_t dash = text.find('-');
+    const auto first = config::parse_integer(text.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : config::parse_integer(text.substr(dash + 1));
+    if (!first || !last || *first > *last || *last > most) item.refuse(accepted);
+    for (uint64_t number = *first; number <= *last; ++number) numbers.push_back(static_cast<uint32_t>(number));
+    if (numbers.size() > size_t{most} + 1) item.refuse(fmt::format("up to {} of them", size_t{most} + 1));
+  };
+  if (!value.is_list()) {
+    add(value);
+  } else {
+    for (const Value& item : value.list(1, size_t{most} + 1)) add(item);
+  }
+  return numbers;
+}
+
 std::vector<HostId> read_host_list(const Value& value) {
-  return hosts_in(value, "host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
+  return read_numbers(value, kMaxHosts - 1, "host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
 }
 
 Json host_list_json(const std::vector<HostId>& hosts) { return hosts_json(hosts); }

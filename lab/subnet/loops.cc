@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
+
+#include "net/random.h"
 
 namespace heddle::lab {
 namespace {
@@ -14,8 +17,8 @@ constexpr ChannelId kNone = UINT32_MAX;
 // Channels are numbered by switch, port and lane. A dependency leads from a channel to one of the switch at its end.
 class ChannelGraph {
  public:
-  ChannelGraph(const Topology& topology, const SubnetTables& tables)
-      : topology_(topology), tables_(tables), lanes_(tables.lanes()) {
+  ChannelGraph(const Topology& topology, const SubnetTables& tables, const PathChoices& choices)
+      : topology_(topology), tables_(tables), choices_(choices), lanes_(tables.lanes()) {
     first_.reserve(topology.switch_count() + 1);
     uint32_t next = 0;
     for (NodeId node = topology.host_count; node < topology.nodes.size(); ++node) {
@@ -47,6 +50,9 @@ class ChannelGraph {
   };
 
   void add_paths(Lid lid, uint8_t sl, const std::vector<HostId>& sources);
+  void add_step(const Place& at, uint8_t out, uint8_t sl);
+  bool has_choices(uint8_t sl) const { return choices_.groups != nullptr && ((choices_.levels >> sl) & 1U) != 0; }
+  bool is_known(HostId to, Lid lid, uint8_t sl);
   void add_dependency(ChannelId from, ChannelId to);
   uint8_t port_of(NodeId node, LinkId link) const {
     const Link& l = topology_.links[link];
@@ -55,12 +61,15 @@ class ChannelGraph {
 
   const Topology& topology_;
   const SubnetTables& tables_;
+  PathChoices choices_;
   uint32_t lanes_;
   std::vector<uint32_t> first_;  // channels by switch
   std::vector<bool> used_;
   std::vector<std::vector<ChannelId>> next_;  // dependencies, by the channel that is held
   std::vector<Place> walk_;
+  std::vector<ChannelId> passed_;
   std::vector<bool> seen_;  // by channel, of the walk
+  std::set<uint64_t> known_;
 };
 
 // One host of each leaf stands for all: what differs is the service level.
@@ -86,16 +95,30 @@ void ChannelGraph::add_all_paths() {
     }
     for (uint8_t sl = 0; sl < kServiceLevels; ++sl) {
       for (uint32_t path = 0; !sources[sl].empty() && path < tables_.paths_per_host(); ++path) {
-        add_paths(static_cast<Lid>(tables_.host_lids[to] + path), sl, sources[sl]);
+        const auto lid = static_cast<Lid>(tables_.host_lids[to] + path);
+        if (has_choices(sl) && tables_.path_sl.empty() && is_known(to, lid, sl)) continue;
+        add_paths(lid, sl, sources[sl]);
       }
     }
   }
 }
 
+// Whether packets to another LID of the same leaf have the same choices at all switches before it. Groups are many
+// ports wide: it pays not to walk them again for each host.
+bool ChannelGraph::is_known(HostId to, Lid lid, uint8_t sl) {
+  const uint32_t leaf = topology_.leaf_of(to) - topology_.host_count;
+  uint64_t signature = mix64(uint64_t{leaf} << 8U | sl);
+  for (uint32_t s = 0; s < choices_.groups->size(); ++s) {
+    const std::vector<uint16_t>& group = (*choices_.groups)[s].group_of_host;
+    if (s != leaf) signature = mix64(signature + (lid < group.size() ? group[lid] : kUnreachable));
+  }
+  return !known_.insert(signature).second;
+}
+
 // Follows the paths as a tree: a channel that has been walked already leads on in the same way.
 void ChannelGraph::add_paths(Lid lid, uint8_t sl, const std::vector<HostId>& sources) {
   walk_.clear();
-  std::vector<ChannelId> passed;
+  passed_.clear();
   for (const HostId from : sources) {
     const NodeId leaf = topology_.leaf_of(from);
     walk_.push_back({leaf - topology_.host_count, port_of(leaf, topology_.ports[from][0]), kNone});
@@ -103,22 +126,34 @@ void ChannelGraph::add_paths(Lid lid, uint8_t sl, const std::vector<HostId>& sou
   while (!walk_.empty()) {
     const Place at = walk_.back();
     walk_.pop_back();
-    const NodeId node = topology_.host_count + at.s;
-    const uint8_t out = tables_.port(at.s, lid);
-    if (out == kLftSelf || out > topology_.ports[node].size()) continue;
-    const LinkId link = topology_.ports[node][out - 1U];
-    const NodeId next = topology_.other_end(link, node);
-    const uint8_t vl = tables_.vl(at.s, at.in_port, out, sl);
-    if (topology_.is_host(next) || vl >= lanes_) continue;
-    const ChannelId channel = first_[at.s] + (out - 1U) * lanes_ + vl;
-    if (at.held != kNone) add_dependency(at.held, channel);
-    if (seen_[channel]) continue;
-    seen_[channel] = true;
-    used_[channel] = true;
-    passed.push_back(channel);
-    walk_.push_back({next - topology_.host_count, port_of(next, link), channel});
+    if (!has_choices(sl)) {
+      add_step(at, tables_.port(at.s, lid), sl);
+      continue;
+    }
+    const SwitchRoutes& routes = (*choices_.groups)[at.s];
+    if (lid >= routes.group_of_host.size() || routes.group_of_host[lid] == kUnreachable) continue;
+    for (const PortIndex port : routes.groups[routes.group_of_host[lid]]) {
+      add_step(at, static_cast<uint8_t>(port + 1), sl);
+    }
   }
-  for (const ChannelId channel : passed) seen_[channel] = false;
+  for (const ChannelId channel : passed_) seen_[channel] = false;
+}
+
+// From a place on by one port.
+void ChannelGraph::add_step(const Place& at, uint8_t out, uint8_t sl) {
+  const NodeId node = topology_.host_count + at.s;
+  if (out == kLftSelf || out > topology_.ports[node].size()) return;
+  const LinkId link = topology_.ports[node][out - 1U];
+  const NodeId next = topology_.other_end(link, node);
+  const uint8_t vl = tables_.vl(at.s, at.in_port, out, sl);
+  if (topology_.is_host(next) || vl >= lanes_) return;
+  const ChannelId channel = first_[at.s] + (out - 1U) * lanes_ + vl;
+  if (at.held != kNone) add_dependency(at.held, channel);
+  if (seen_[channel]) return;
+  seen_[channel] = true;
+  used_[channel] = true;
+  passed_.push_back(channel);
+  walk_.push_back({next - topology_.host_count, port_of(next, link), channel});
 }
 
 void ChannelGraph::add_dependency(ChannelId from, ChannelId to) {
@@ -224,8 +259,8 @@ std::vector<ChannelId> shortest_through(const std::vector<std::vector<ChannelId>
 
 }  // namespace
 
-CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tables) {
-  ChannelGraph graph(topology, tables);
+CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tables, const PathChoices& choices) {
+  ChannelGraph graph(topology, tables, choices);
   graph.add_all_paths();
   CreditLoops loops;
   loops.channels = graph.used();

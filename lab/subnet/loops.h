@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/subnet/tables.h"
+#include "lab/topology/routing.h"
 #include "lab/topology/topology.h"
 
 namespace heddle::lab {
@@ -28,9 +29,15 @@ struct CreditLoops {
   std::vector<Channel> shortest;  // a cycle that is as short as any through its channels; empty: none
 };
 
+// Where packets may take other ports than their table's (alternatives.h).
+struct PathChoices {
+  const std::vector<SwitchRoutes>* groups = nullptr;  // by switch, then LID; null: there are none
+  uint16_t levels = 0xffff;                           // bit = service level whose packets may
+};
+
 // Of the paths of all pairs of hosts, with the service levels and lanes of the tables. Paths that do not arrive count
 // as far as they go.
-CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tables);
+CreditLoops find_credit_loops(const Topology& topology, const SubnetTables& tables, const PathChoices& choices = {});
 
 // "sw0:4-sw1:5 VL 0 → sw1:4-sw2:5 VL 0 → …", ending with the first again; without the lanes if there are none.
 std::string describe_loop(const Topology& topology, const std::vector<Channel>& loop, bool with_lanes = true);

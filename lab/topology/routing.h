@@ -15,6 +15,8 @@ inline constexpr uint16_t kUnreachable = UINT16_MAX;
 struct SwitchRoutes {
   std::vector<uint16_t> group_of_host;         // by HostId: index into groups, or kUnreachable
   std::vector<std::vector<PortIndex>> groups;  // next-hop groups, each only once; members ascending, never none
+  // By group, where a forwarding table prefers one member: its index. Empty: there are no such tables.
+  std::vector<uint8_t> table_member{};
 };
 
 // The routes of every switch, by NodeId - host_count. Shortest means fewest hops over live links, whatever their rate;

@@ -79,7 +79,7 @@ TEST(Schemes, ChangeSchedulerEntropyAndOrder) {
 TEST(Schemes, OfInfinibandChangeTheLinks) {
   const Scenario scenario =
       load("{hosts: {congestion_control: dcqcn}, fabric: {control_scheduler: ecmp, resequencer: {enabled: true}}}");
-  for (const std::string name : {"ib", "ib-adaptive", "ib-adaptive+gbn"}) {
+  for (const std::string name : {"ib", "ib-adaptive", "ib-adaptive+gbn", "ib-adaptive-bounded"}) {
     Scenario on = with_scheme(scenario, name);
     resolve(on);
     EXPECT_EQ(scheme_name(on), name);
@@ -117,7 +117,8 @@ TEST_F(Bench, ComparesEqualBuffers) {
 TEST(Schemes, ThatDoNotExist) {
   const std::string accepted =
       "accepted: ecmp, wcmp, rps, round-robin, spray-wcmp, flowlet, flowlet-wcmp, flowlet-quality, adaptive, "
-      "host-spray, ib, ib-adaptive, and after those that reorder packets +gbn, +sr or (Ethernet) +reseq";
+      "host-spray, ib, ib-adaptive, ib-adaptive-bounded, and after those that reorder packets +gbn, +sr or (Ethernet) "
+      "+reseq";
   for (const std::string name :
        {"", "epcm", "ecmp+gbn", "rps+", "rps+xyz", "+gbn", "rps+gbn+sr", "ib+gbn", "ib-adaptive+reseq", "ib-rps"}) {
     EXPECT_EQ(message_of([&] { with_scheme(load("{}"), name, "x.yaml"); }),

@@ -57,6 +57,19 @@ TEST(ScenarioMistakes, Partitions) {
   });
 }
 
+TEST(ScenarioMistakes, AdaptiveRouting) {
+  expect_messages({
+      {"a mode there is not", "fabric: {adaptive_routing: {mode: oracle}}\n", 1,
+       "found mode 'oracle'; accepted: free, bounded"},
+      {"a level beyond 15", "fabric:\n  adaptive_routing:\n    service_levels: [0, 14-16]\n", 3,
+       "found service_levels[1] '14-16'; accepted: service levels from 0 to 15, such as [0, 4-7]"},
+      {"healing by words of its own", "fabric: {self_healing: shield}\n", 1,
+       "found self_healing 'shield'; accepted: none, failover, notify"},
+      {"no room for one packet", "fabric: {management_buffer: 289}\n", 1,
+       "found management_buffer '289'; accepted: a size such as 1500, 64KiB or 2MB, from 290B to 1MB"},
+  });
+}
+
 TEST(ScenarioMistakes, Topology) {
   const std::string kinds = "leaf-spine, fat-tree, rail, single-switch, graph, file";
   expect_messages({
