@@ -9,9 +9,9 @@ void EgressQueue::grow(uint32_t slots) {
   for (uint32_t i = 0; i < held; ++i) wider[i] = slots_[(head_ + i) & mask_];
   slots_ = std::move(wider);
   mask_ = slots - 1;
-  room_ = std::min(slots, limit_packets_);
   head_ = 0;
   tail_ = held;
+  find_end();
 }
 
 }  // namespace heddle::dataplane

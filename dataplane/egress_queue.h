@@ -18,12 +18,15 @@ class alignas(64) EgressQueue {
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
 
   // At most `limit_bytes` of frames and `limit_packets` packets. A real switch allocates all slots up front
-  // (`reserve`); the lab's unlimited queues grow by doubling.
+  // (`reserve`); the lab's unlimited queues grow by doubling. Before the first packet.
   void configure(uint64_t limit_bytes, uint32_t limit_packets) {
     limit_bytes_ = limit_bytes;
     limit_packets_ = limit_packets;
-    room_ = std::min(slot_count(), limit_packets_);
+    find_end();
   }
+  // What `push` sets in the scheduler's backlog.
+  void set_class(unsigned traffic_class) { bit_ = static_cast<uint8_t>(1U << traffic_class); }
+  uint8_t bit() const { return bit_; }
   void reserve(uint32_t packets) { grow(std::bit_ceil(packets)); }
 
   bool empty() const { return head_ == tail_; }
@@ -43,7 +46,7 @@ class alignas(64) EgressQueue {
     const uint64_t bytes = bytes_ + packet->pkt_len;
     if (bytes > limit_bytes_) [[unlikely]]
       return false;
-    if (packets() >= room_) [[unlikely]] {
+    if (tail_ == end_) [[unlikely]] {
       if (packets() >= limit_packets_) return false;
       grow(slots_ == nullptr ? 16 : slot_count() * 2);
     }
@@ -69,7 +72,7 @@ class alignas(64) EgressQueue {
     Packet* packet = front();
     bytes_ -= packet->pkt_len;
     each(packet, bytes_);
-    if (++head_ == tail_) head_ = tail_ = 0;
+    leave(1);
     return packet;
   }
   // Pops up to `room` packets into `out`, calls `each(packet, left)` for every one, where `left` is how many bytes the
@@ -89,24 +92,33 @@ class alignas(64) EgressQueue {
       out[i] = packet;
     }
     bytes_ -= bytes;
-    head_ = first + n;
-    if (head_ == tail_) head_ = tail_ = 0;  // a short queue stays in few cache lines
+    leave(n);
     return n;
   }
 
  private:
+  // The first `n` are gone.
+  void leave(uint32_t n) {
+    head_ += n;
+    end_ += n;
+    if (head_ != tail_) return;
+    end_ -= head_;
+    head_ = tail_ = 0;  // a short queue stays in few cache lines
+  }
+  void find_end() { end_ = head_ + std::min(slot_count(), limit_packets_); }
   uint32_t slot_count() const { return slots_ == nullptr ? 0 : mask_ + 1; }
   void grow(uint32_t slots);
 
   std::unique_ptr<Packet*[]> slots_;  // a power of two; indices run freely and are masked
   uint32_t mask_ = 0;
-  uint32_t room_ = 0;  // packets that fit before the slots or the limit end
+  uint32_t end_ = 0;  // what the tail may not pass: there the slots or the limit end
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
   uint64_t bytes_ = 0;
   uint64_t limit_bytes_ = kUnlimited;
   uint64_t peak_bytes_ = 0;  // when the queue was last popped
   uint32_t limit_packets_ = ~0U;
+  uint8_t bit_ = 0;
 };
 static_assert(sizeof(EgressQueue) == 64);
 

@@ -10,6 +10,10 @@ namespace {
 constexpr uint32_t kQuantum = 10'000;
 }  // namespace
 
+EgressScheduler::EgressScheduler() {
+  for (unsigned tc = 0; tc < kTrafficClasses; ++tc) queues_[tc].set_class(tc);
+}
+
 void EgressScheduler::configure(const EgressSettings& settings) {
   set_rate(settings.rate);
   overhead_ = settings.overhead;

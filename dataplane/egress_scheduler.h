@@ -34,6 +34,8 @@ struct EgressSettings {
 
 class EgressScheduler {
  public:
+  EgressScheduler();
+  // Before the first packet.
   void configure(const EgressSettings& settings);
   // Allocates every queue's slots for `packets`, so that nothing is allocated later.
   void reserve(uint32_t packets);
@@ -42,8 +44,9 @@ class EgressScheduler {
   bool enqueue(Packet* packet) { return enqueue(packet, meta_of(packet).traffic_class); }
   bool enqueue(Packet* packet, unsigned traffic_class) {
     const uint32_t frame_bytes = packet->pkt_len;
-    if (!queues_[traffic_class].push(packet)) return false;
-    backlog_ |= static_cast<uint8_t>(1U << traffic_class);
+    EgressQueue& queue = queues_[traffic_class];
+    if (!queue.push(packet)) return false;
+    backlog_ |= queue.bit();
     enqueued_bytes_ += frame_bytes;
     return true;
   }
