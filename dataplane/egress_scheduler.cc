@@ -16,7 +16,7 @@ EgressScheduler::EgressScheduler() {
 
 void EgressScheduler::configure(const EgressSettings& settings) {
   set_rate(settings.rate);
-  overhead_ = settings.overhead;
+  overhead_ = static_cast<int16_t>(settings.overhead);
   catch_up_ = settings.catch_up;
   strict_ = 0;
   for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {

@@ -117,20 +117,20 @@ class EgressScheduler {
   unsigned pick_class();
   unsigned next_by_deficit(uint8_t open);
 
-  // Hot first: what every call reads.
+  // The first cache line is what every call reads.
   uint8_t backlog_ = 0;
   uint8_t paused_ = 0;
   uint8_t strict_ = 0;
   uint8_t turn_ = 0;  // class whose round it is
   bool in_turn_ = false;
   uint8_t in_credit_ = 0;  // classes whose deficit may not be 0: while one class has the port alone, none
-  int32_t overhead_ = kEthernetOverhead;
+  int16_t overhead_ = kEthernetOverhead;
+  Duration catch_up_ = 0;
   uint64_t scheduled_bytes_ = 0;
   uint64_t enqueued_bytes_ = 0;
   uint64_t drain_scale_ = 0;  // time of 2^kDrainBits bytes
   Time wire_free_at_ = 0;
   Rate rate_;
-  Duration catch_up_ = 0;
   std::array<EgressQueue, kTrafficClasses> queues_;
   std::array<uint32_t, kTrafficClasses> quantum_{};
   std::array<uint32_t, kTrafficClasses> deficit_{};

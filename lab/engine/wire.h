@@ -160,6 +160,8 @@ class alignas(128) Wire {
     rte_prefetch0(&outbox_[parity]);
     rte_prefetch0(&sent_);
   }
+  // Once that has come: asks for what tells the receiver.
+  void prefetch_bell(unsigned parity) const { sent_.bell.prefetch(parity); }
   // Before `collect`: asks for the packets that it will find.
   void prefetch_packets(unsigned parity) const {
     if (!flights_.empty()) prefetch_packet(flights_.front());

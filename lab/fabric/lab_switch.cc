@@ -10,6 +10,8 @@ namespace heddle::lab {
 
 namespace {
 constexpr uint16_t kNotAnUplink = 0xffff;
+// How many packets before it leaves the receiver's line is asked for.
+constexpr size_t kBellAhead = 4;
 }  // namespace
 
 LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
@@ -81,7 +83,9 @@ void LabSwitch::fetch_packets(const Window& window) const {
     PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity); });
   }
   busy_.for_each([&](PortId port) {
-    if (departures_[port] < window.end) pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
+    if (departures_[port] >= window.end) return;
+    pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
+    ports_[port].out->prefetch_bell(window.parity);
   });
 }
 
@@ -130,6 +134,10 @@ void LabSwitch::forward_port_by_port(const Window& window) {
     const Time now = window.begin + (arrivals_[i].order >> 16U);
     run_timers(now, window);
     if (i == chosen) chosen = choose_paths(i, window);
+    if (i + kBellAhead < chosen) {
+      const Packet* later = arrivals_[i + kBellAhead].packet;
+      if (later != nullptr) ports_[meta_of(later).out_port].out->prefetch_bell(window.parity);
+    }
     Packet* packet = arrivals_[i].packet;
     if (packet == nullptr) continue;
     const PacketMeta& meta = meta_of(packet);
@@ -165,7 +173,7 @@ size_t LabSwitch::choose_paths(size_t from, const Window& window) {
 // What leaves in the window has waited since windows ago: its cache lines are cold.
 void LabSwitch::prefetch_departing(PortId port) const {
   const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
-  for (uint32_t behind = 0; behind < 3; ++behind) {
+  for (uint32_t behind = 0; behind < 5; ++behind) {
     if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet_to_send(packet);
   }
 }
