@@ -239,7 +239,6 @@ class Pipeline {
   PortId take_path(Packet* packet, const lb::NextHop& next);
   template <Admission kAdmission>
   void keep_here(Packet* packet, const Towards& to, Time now);
-  void charge_for_tag(const Packet* packet);
   void charge_burst(const Packet* first);
   DropReason enqueue(Packet* packet, PortId out);
   const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);

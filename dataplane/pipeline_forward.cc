@@ -34,20 +34,13 @@ inline Pipeline::Admission Pipeline::admission_of(Packet* const* packets, unsign
     charge += buffer_.charge_of(packets[i]->pkt_len);
   }
   const PacketMeta& first = meta_of(packets[0]);
-  const uint64_t tags = count * sizeof(net::VlanTag);  // that they may leave with
-  if (others != 0 || first.l3 == L3::kNone || first.vlan_tci != 0 ||
-      ((has_wred_drops_ >> first.traffic_class) & 1U) != 0 ||
-      !buffer_.fits(first.in_port, first.traffic_class, charge + tags)) {
+  const uint64_t growth = count * uint64_t{kShortestFrame};  // a tag that comes, or zeros up to the shortest frame
+  if (others != 0 || first.l3 == L3::kNone || ((has_wred_drops_ >> first.traffic_class) & 1U) != 0 ||
+      !buffer_.fits(first.in_port, first.traffic_class, charge + growth)) {
     return Admission::kCareful;
   }
   burst_charge_ = charge;
   return Admission::kFits;
-}
-
-// What a packet takes in its queue is what it leaves with.
-void Pipeline::charge_for_tag(const Packet* packet) {
-  constexpr uint32_t kTag = sizeof(net::VlanTag);
-  burst_charge_ += buffer_.charge_of(packet->pkt_len) - buffer_.charge_of(packet->pkt_len - kTag);
 }
 
 // Once it is known what of the burst was admitted.
@@ -97,9 +90,10 @@ inline unsigned Pipeline::forward_run(Packet* const* packets, unsigned count, co
     if (next == nullptr) [[unlikely]] {
       keep_here<kAdmission>(packet, to, now);
     } else {
+      const uint32_t before = packet->pkt_len;
       const PortId out = take_path(packet, *next);
-      if (kAdmission == Admission::kFits && next->rewrite.vlan_id != 0) [[unlikely]]
-        charge_for_tag(packet);
+      if (kAdmission == Admission::kFits && packet->pkt_len != before) [[unlikely]]
+        burst_charge_ += buffer_.charge_of(packet->pkt_len) - uint64_t{buffer_.charge_of(before)};
       admit_as<kAdmission>(packet, out, now);
     }
   } while (++i < count && meta_of(packets[i]).route == route);

@@ -80,19 +80,25 @@ TEST(BurstCharge, NothingFitsThatIsNotOursOrNotLosslessOrPaused) {
 
 // --- the whole pipeline
 
-// Mostly one class to places that exist; now and then another class, or a place that does not.
+// Mostly one class to places that exist; now and then another class, or a place that does not, or frames that change
+// their length on the way: a priority tag goes, a tag comes, a short frame is padded.
 std::vector<Bytes> random_burst(Random& random) {
   std::vector<Bytes> frames;
   const bool mixed = random.below(4) == 0;
+  const unsigned short_frames = random.below(4) == 0 ? 3 : 100;
   const unsigned count = 1 + random.below(kBurst);
   for (unsigned i = 0; i < count; ++i) {
     const unsigned subnet = random.below(12) == 0 ? 4 + random.below(6) : random.below(2) == 0 ? 2U : 7U;
     const uint32_t bytes = random.below(40) == 0 ? 1600 : 20 + random.below(1000);
     const uint8_t tos = mixed && random.below(3) == 0 ? 0 : 26U << 2U;
-    frames.push_back(support::ethernet(
-        {}, support::ipv4({.tos = tos, .destination = ip4(10, subnet, 0, 9)},
-                          support::udp({.source_port = static_cast<uint16_t>(0xc000 + random.below(100))},
-                                       support::roce({}, support::pattern(bytes))))));
+    const auto port = static_cast<uint16_t>(0xc000 + random.below(100));
+    const Bytes payload = random.below(short_frames) == 0
+                              ? Bytes()
+                              : support::udp({.source_port = port}, support::roce({}, support::pattern(bytes)));
+    const Bytes ip = support::ipv4({.tos = tos, .destination = ip4(10, subnet, 0, 9)}, payload);
+    const bool tagged = mixed && random.below(3) == 0;
+    frames.push_back(tagged ? support::ethernet({.type = net::kTypeVlan}, support::vlan_tag(0, net::kTypeIpv4, ip))
+                            : support::ethernet({}, ip));
   }
   return frames;
 }
