@@ -54,7 +54,7 @@ struct NextHopGroup {
   Scheduler scheduler;
   // Shares and remote bands follow from probes; choices by quality go by them too.
   bool measured = false;
-  uint8_t table_member = 0;  // InfiniBand: the member that the linear forwarding table names
+  uint8_t table_member = 0;                             // InfiniBand: the member that the linear forwarding table names
   std::shared_ptr<const SchedulerOverrides> overrides;  // null: none
   std::shared_ptr<const WeightedTable> table;           // where some scheduler chooses by weight
 
