@@ -56,6 +56,7 @@ bool same_members(const lb::NextHopGroup& a, const lb::NextHopGroup& b) {
 
 PathProbes::PathProbes(const SwitchConfig& config, Surroundings surroundings)
     : config_(config), with_(std::move(surroundings)), prober_(settings_of(config, with_.rates)) {
+  follow_groups(with_.clock.now());  // so that who asks at once sees every target
   thread_ = std::thread([this] { run(); });
 }
 

@@ -257,9 +257,6 @@ TEST(InfinibandFabric, RefusesWhatItsLinksDoNotHave) {
   settings = support::exact_settings();
   settings.hosts.ccti.emplace();
   EXPECT_THROW(run_fabric(t, workload, settings), Error) << "on Ethernet links";
-  settings = infiniband("adaptive");
-  settings.switches.infiniband.routing = "up-down";
-  EXPECT_THROW(run_fabric(t, workload, settings), Error);
 }
 
 // --- lanes
