@@ -42,10 +42,11 @@ class TableHops {
       const uint8_t port = tables_.port(s, lid);
       if (port == kLftSelf || port > topology_.ports[node].size() || !link_up_[topology_.ports[node][port - 1U]]) {
         left = kFar;
-      } else if (const NodeId next = topology_.neighbor(node, static_cast<PortIndex>(port - 1)); next == host) {
-        left = 0;
-      } else if (topology_.is_host(next)) {
-        left = kFar;
+        break;
+      }
+      const NodeId next = topology_.neighbor(node, static_cast<PortIndex>(port - 1));
+      if (topology_.is_host(next)) {
+        left = next == host ? uint16_t{0} : kFar;
       } else {
         s = next - topology_.host_count;
       }
