@@ -59,6 +59,10 @@ std::optional<IpPrefix> parse_prefix(std::string_view text) {
   return prefix;
 }
 
+std::string print_ipv4(uint32_t address) {
+  return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 0xffU, (address >> 8U) & 0xffU, address & 0xffU);
+}
+
 std::string print_prefix(const IpPrefix& prefix) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   inet_ntop(prefix.family == IpFamily::kIpv4 ? AF_INET : AF_INET6, prefix.address.data(), text.data(), text.size());

@@ -24,6 +24,7 @@ bool is_group(const net::Mac& mac);
 
 // `198.51.100.0/24`, `2001:db8::/64`. The length is required. Host bits are kept as written: see without_host_bits.
 std::optional<IpPrefix> parse_prefix(std::string_view text);
+std::string print_ipv4(uint32_t address);          // in host order, without a length
 std::string print_prefix(const IpPrefix& prefix);  // IPv6 in the form of RFC 5952
 IpPrefix without_host_bits(IpPrefix prefix);
 

@@ -206,9 +206,6 @@ SwitchConfig load_switch_config(const std::string& path, const std::vector<std::
 SwitchConfig load_switch_config_text(std::string_view text, const std::string& name,
                                      const std::vector<std::string>& overlays = {});
 
-// 10.255.0.1 of an IPv4 address in host order.
-std::string print_address(uint32_t address);
-
 // The effective configuration, defaults filled in. It is a configuration itself: loading it gives the same switch.
 nlohmann::ordered_json to_json(const SwitchConfig& config);
 

@@ -78,15 +78,11 @@ void read_target(const Value& item, std::map<uint32_t, std::string>& places, Swi
   if (std::find(target.addresses.begin(), target.addresses.end(), own) != target.addresses.end()) {
     map.at("address").refuse("the address of another switch", "which is this switch's own");
   }
-  target.name = map.optional("name", print_address(target.addresses.front()), config::name_text(32));
+  target.name = map.optional("name", config::print_ipv4(target.addresses.front()), config::name_text(32));
   config.path_delay.targets.push_back(std::move(target));
 }
 
 }  // namespace
-
-std::string print_address(uint32_t address) {
-  return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 0xffU, (address >> 8U) & 0xffU, address & 0xffU);
-}
 
 void read_path_delay(const Value& value, SwitchConfig& config) {
   if (value.is_missing() || value.is_null()) return;
@@ -107,10 +103,10 @@ Json path_delay_json(const SwitchConfig& config) {
   Json targets = Json::array();
   for (const PathTargetConfig& target : probes.targets) {
     Json addresses = Json::array();
-    for (const uint32_t address : target.addresses) addresses.push_back(print_address(address));
+    for (const uint32_t address : target.addresses) addresses.push_back(config::print_ipv4(address));
     targets.push_back({{"group", config.groups[target.group].name}, {"address", addresses}, {"name", target.name}});
   }
-  return {{"address", print_address(probes.address)},
+  return {{"address", config::print_ipv4(probes.address)},
           {"rate", config::print_share(probes.rate)},
           {"base", config::print_duration(probes.base)},
           {"timeout", config::print_duration(probes.timeout)},

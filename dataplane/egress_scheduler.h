@@ -26,7 +26,7 @@ struct ClassSettings {
 
 struct EgressSettings {
   Rate rate;                         // 0 = unlimited
-  int overhead = kEthernetOverhead;  // wire bytes a frame costs beyond its own
+  int overhead = kEthernetOverhead;  // wire bytes a frame costs beyond its own; within 16 bits
   Duration catch_up = 0;             // how far behind `now` the port may send: what a late poll may make up for
   uint32_t limit_packets = ~0U;      // per queue
   std::array<ClassSettings, kTrafficClasses> classes;

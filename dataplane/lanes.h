@@ -64,8 +64,7 @@ class Lanes {
       ports_[i].management.configure(settings.reach.buffer, ~0U);
     }
     for (size_t i = 0; i < settings.arbitration.size(); ++i) {
-      ports_[i].arbitrated = settings.arbitration[i].is_on();
-      ports_[i].arbiter = flowctl::VlArbiter(settings.arbitration[i]);
+      ports_[i].arbitrate_by(settings.arbitration[i]);
     }
     for (size_t i = 0; i < settings.partitions.size(); ++i) ports_[i].partitions = settings.partitions[i];
     for (size_t i = 0; i < settings.marks_victims.size(); ++i) ports_[i].marks_victims = settings.marks_victims[i];
@@ -89,6 +88,10 @@ class Lanes {
     uint64_t management_received = 0;
     uint64_t failovers = 0;  // packets that came in here and took another member than their table's, which was dead
 
+    void arbitrate_by(const flowctl::VlArbiterSettings& tables) {
+      arbitrated = tables.is_on();
+      arbiter = flowctl::VlArbiter(tables);
+    }
     // Whether the host behind the port may send with that key, and receive it.
     bool may_send(uint16_t key) const {
       return partitions.empty() || std::find(partitions.begin(), partitions.end(), key) != partitions.end();

@@ -6,7 +6,7 @@
 //   per priority: DCB mode gives each priority its queues, rte_eth_dev_priority_flow_ctrl_set pauses it (ixgbe, txgbe,
 //                 hns3; i40e has the first half only)
 //   per queue:    flow rules lead priorities to queues, rte_eth_dev_priority_flow_ctrl_queue_configure pauses these
-//   (cnxk)
+//                 (cnxk)
 #pragma once
 
 #include <array>

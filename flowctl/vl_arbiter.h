@@ -3,7 +3,6 @@
 // table lanes take turns; a turn lasts until the entry's weight is used up or its lane has nothing that may be sent.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

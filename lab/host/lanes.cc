@@ -39,6 +39,18 @@ void Host::arrive_by_lane(Packet* packet, Time now) {
   }
 }
 
+// --- the marks of congestion control (IBTA A10.3)
+
+void Host::mark_becn(Packet* packet) {
+  net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh))->congestion |= net::kBthBecn;
+  counters_.cnps_sent++;
+}
+
+void Host::notice_becn(uint32_t index, Time now) {
+  counters_.cnps_received++;
+  if (!injection_.empty()) injection_[index].on_becn(now);
+}
+
 // --- sending
 
 // What has credit now, and what waits for it; after everything that happens.

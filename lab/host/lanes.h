@@ -38,8 +38,7 @@ struct HostLanes {
       : writer(host, *settings.tables, settings.partitions),
         period(flowctl::credit_period(settings.credits, settings.link.rate)) {
     port.credits.configure(settings.credits, settings.link);
-    port.arbitrated = settings.arbitration.is_on();
-    port.arbiter = flowctl::VlArbiter(settings.arbitration);
+    port.arbitrate_by(settings.arbitration);
     if (settings.partitions != nullptr) port.partitions = settings.partitions->keys_of(host);
   }
 

@@ -54,17 +54,4 @@ void Host::pace(uint32_t index, uint64_t wire_bytes, Time now) {
   paced.eligible_at = now + gap;
 }
 
-// --- the marks of InfiniBand (IBTA A10.3)
-// -------------------------------------------------------------------------------
-
-void Host::mark_becn(Packet* packet) {
-  net::header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh))->congestion |= net::kBthBecn;
-  counters_.cnps_sent++;
-}
-
-void Host::notice_becn(uint32_t index, Time now) {
-  counters_.cnps_received++;
-  if (!injection_.empty()) injection_[index].on_becn(now);
-}
-
 }  // namespace heddle::lab

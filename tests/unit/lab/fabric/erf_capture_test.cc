@@ -1,12 +1,10 @@
 // Extensible records of InfiniBand links: data, management and flow-control packets, by their bytes and by tshark.
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +15,7 @@
 #include "net/error.h"
 #include "net/infiniband.h"
 #include "net/management.h"
+#include "tests/support/command.h"
 #include "tests/support/fabric_runs.h"
 #include "tests/support/infiniband.h"
 
@@ -45,15 +44,6 @@ std::vector<Record> records_of(const std::string& file) {
     at += length;
   }
   return records;
-}
-
-std::pair<std::string, bool> output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {"", false};
-  std::array<char, 4096> buffer{};
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
-  return {text, pclose(pipe) == 0};
 }
 
 // One flow of four packets; then the other leaf is lost to spine0, which says so to leaf0, where the capture is.
@@ -117,11 +107,12 @@ TEST_F(ErfCapture, HoldsEveryPacketWithItsCrcs) {
 }
 
 TEST_F(ErfCapture, IsReadByTshark) {
-  if (!output_of("tshark --version 2>/dev/null").second) GTEST_SKIP() << "tshark is not here";
-  const auto [text, ok] = output_of("tshark -r " + file_ +
-                                    " -T fields -E separator=/s -e frame.len -e infiniband.lrh.vl "
-                                    "-e infiniband.bth.opcode -e infiniband.mad.mgmtclass -e infiniband.mad.method "
-                                    "-e infiniband.mad.attributeid -e infiniband_link.op -e _ws.malformed 2>/dev/null");
+  if (!support::output_of("tshark --version 2>/dev/null").second) GTEST_SKIP() << "tshark is not here";
+  const auto [text, ok] =
+      support::output_of("tshark -r " + file_ +
+                         " -T fields -E separator=/s -e frame.len -e infiniband.lrh.vl "
+                         "-e infiniband.bth.opcode -e infiniband.mad.mgmtclass -e infiniband.mad.method "
+                         "-e infiniband.mad.attributeid -e infiniband_link.op -e _ws.malformed 2>/dev/null");
   ASSERT_TRUE(ok);
   const size_t packets = records_of(file_).size();
   EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), packets);

@@ -3,7 +3,6 @@
 #include "lab/host/infiniband.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "lab/subnet/dumps.h"
 #include "lab/topology/builders.h"
 #include "net/error.h"
+#include "tests/support/command.h"
 #include "tests/support/fabric_runs.h"
 #include "tests/support/infiniband.h"
 
@@ -85,16 +85,6 @@ TEST(InfinibandPackets, AreLaidOutAsTheStandardSays) {
   cache.put(packet);
 }
 
-// What a command prints, and whether it succeeded.
-std::pair<std::string, bool> output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {"", false};
-  std::array<char, 4096> buffer{};
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
-  return {text, pclose(pipe) == 0};
-}
-
 // Wireshark 4.0 has a dissector for these packets but does not know link type 247: the file's interfaces become ones of
 // a type that can be given a dissector.
 void read_as(const std::string& file, uint8_t link_type) {
@@ -113,7 +103,7 @@ void read_as(const std::string& file, uint8_t link_type) {
 }
 
 TEST(InfinibandPackets, AreReadByTshark) {
-  if (!output_of("tshark --version 2>/dev/null").second) GTEST_SKIP() << "tshark is not here";
+  if (!support::output_of("tshark --version 2>/dev/null").second) GTEST_SKIP() << "tshark is not here";
   const std::string file = testing::TempDir() + "infiniband_test_" + std::to_string(getpid()) + ".pcapng";
   const Topology t = small_fabric();
   FabricSettings settings = infiniband();
@@ -122,11 +112,11 @@ TEST(InfinibandPackets, AreReadByTshark) {
   const RunResult result = run_fabric(t, workload_of(16, {Flow{.src = 0, .dst = 9, .bytes = 50'001}}), settings);
   ASSERT_TRUE(all_done(result));
   read_as(file, 147);
-  const auto [text, ok] =
-      output_of("tshark -o 'uat:user_dlts:\"User 0 (DLT=147)\",\"infiniband\",\"0\",\"\",\"0\",\"\"' -r " + file +
-                " -T fields -E separator=/s -e frame.len -e infiniband.lrh.dlid -e infiniband.lrh.slid "
-                "-e infiniband.lrh.pktlen -e infiniband.bth.opcode -e infiniband.bth.psn -e infiniband.invariant.crc "
-                "-e infiniband.variant.crc 2>/dev/null");
+  const auto [text, ok] = support::output_of(
+      "tshark -o 'uat:user_dlts:\"User 0 (DLT=147)\",\"infiniband\",\"0\",\"\",\"0\",\"\"' -r " + file +
+      " -T fields -E separator=/s -e frame.len -e infiniband.lrh.dlid -e infiniband.lrh.slid "
+      "-e infiniband.lrh.pktlen -e infiniband.bth.opcode -e infiniband.bth.psn -e infiniband.invariant.crc "
+      "-e infiniband.variant.crc 2>/dev/null");
   std::filesystem::remove(file);
   ASSERT_TRUE(ok);
   // 25 data packets in, 25 ACKs out.
