@@ -71,6 +71,18 @@ std::string spread_line(const Json& values, std::initializer_list<const char*> w
   return line + std::string(unit);
 }
 
+// How often queue pairs paused for 1, 16 and 256 us.
+std::string gaps_text(const Json& gaps) {
+  std::string counts;
+  std::string lengths;
+  for (size_t i = 0; i < gaps.size(); i += 4) {
+    const std::string_view comma = counts.empty() ? "" : ", ";
+    counts += fmt::format("{}{}", comma, text(gaps.at(i).at("count")));
+    lengths += fmt::format("{}{}", comma, text(gaps.at(i).at("at_least_us")));
+  }
+  return fmt::format("{} pauses of queue pairs for {} us or longer", counts, lengths);
+}
+
 }  // namespace
 
 std::string lab_page(const Json& result) {
@@ -104,6 +116,10 @@ std::string lab_page(const Json& result) {
   }
   line("resent", fmt::format("{} packets; {} NAKs, {} time-outs, {} duplicates", text(result.at("retransmitted")),
                              text(result.at("naks")), text(result.at("timeouts")), text(result.at("duplicates"))));
+  if (const Json& flowlets = result.at("flowlets"); flowlets.at("begun") != 0) {
+    line("flowlets", fmt::format("{} begun, {} took another path; {}", text(flowlets.at("begun")),
+                                 text(flowlets.at("reroutes")), gaps_text(result.at("send_gaps"))));
+  }
   if (!result.at("uplink_imbalance").is_null()) {
     line("uplinks", fmt::format("imbalance {}", spread_line(result.at("uplink_imbalance"), {"mean", "p99"}, "")));
   }

@@ -129,6 +129,7 @@ struct HostSettings {
   std::optional<flowctl::DcqcnSet> dcqcn{};
   std::optional<flowctl::CctiSettings> ccti{};
   Rate static_rate;                  // of each queue pair, at most (IBTA 9.11); unlimited: the port's
+  uint64_t burst_bytes = 0;          // payload that a queue pair sends back to back; 0 = one packet
   bool static_rate_of_path = false;  // that of the slowest link on the way, as path records have it
   uint8_t ack_dscp = 26;             // 0–63: by default ACKs share the class of data
 };

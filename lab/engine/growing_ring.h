@@ -17,6 +17,10 @@ class GrowingRing {
     if (size() == ring_.size()) grow();
     ring_[tail_++ & (ring_.size() - 1)] = value;
   }
+  void push_front(const T& value) {
+    if (size() == ring_.size()) grow();
+    ring_[--head_ & (ring_.size() - 1)] = value;
+  }
   const T& front() const { return ring_[head_ & (ring_.size() - 1)]; }
   T pop() { return ring_[head_++ & (ring_.size() - 1)]; }
   // From the next to be popped on.
@@ -33,7 +37,7 @@ class GrowingRing {
   }
 
   std::vector<T> ring_;
-  uint64_t head_ = 0;
+  uint64_t head_ = 0;  // both count on and wrap
   uint64_t tail_ = 0;
 };
 

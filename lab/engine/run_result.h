@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lab/engine/pause_log.h"
+#include "lab/engine/send_gaps.h"
 #include "lab/topology/topology.h"
 #include "lab/workload/workload.h"
 #include "lb/resequencer.h"
@@ -162,6 +163,7 @@ struct RunResult {
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;  // the highest
   uint64_t out_of_order_extent = 0;  // the highest: RFC 4737 4.2.2
+  SendGaps gaps;                     // of queue pairs, at the hosts that send
 
   // Congestion control.
   uint64_t ce_packets = 0;        // data packets that reached their host marked "congestion experienced", or with FECN

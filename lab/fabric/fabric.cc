@@ -265,6 +265,7 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.out_of_order_packets += counters.out_of_order_packets;
     result.out_of_order_degree = std::max(result.out_of_order_degree, counters.out_of_order_degree);
     result.out_of_order_extent = std::max(result.out_of_order_extent, counters.out_of_order_extent);
+    result.gaps += counters.gaps;
     result.ce_packets += counters.ce_packets;
     result.cnps += counters.cnps_sent;
     result.cnps_received += counters.cnps_received;

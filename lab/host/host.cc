@@ -32,6 +32,7 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
       random_(settings.seed, settings.id),
       window_packets_(
           settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)),
+      burst_packets_(static_cast<uint32_t>(std::max<uint64_t>(1, settings.nic.burst_bytes / settings.nic.mtu))),
       ack_class_(dataplane::IngressPort::default_dscp_map()[settings.nic.ack_dscp]),
       pause_log_(settings.log_pauses ? std::make_unique<PauseLog>(1, settings.keeps_all_pauses) : nullptr),
       controls_congestion_(settings.nic.dcqcn.has_value()),
@@ -289,6 +290,8 @@ Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
     counters_.retransmitted++;
     counters_.retransmitted_bytes += next.payload;
   }
+  if (queue.sent_at != kNever) counters_.gaps.note(now - queue.sent_at);
+  queue.sent_at = now;
   if (!queue.timer_armed) restart_timer(index, now);
   return packet;
 }

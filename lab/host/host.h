@@ -1,8 +1,8 @@
 // A server's NIC and the RDMA application behind it: posts the messages of the workload, answers those that arrive.
 //
 // One egress port at line rate: congestion notifications first, then acknowledgements, then the queue pairs in turn,
-// one packet each. With congestion control or a static rate a queue pair waits for its own next time before it joins
-// the turns again (pacing.cc). Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes
+// one packet or burst each. With congestion control or a static rate a queue pair waits for its own next time before it
+// joins the turns again (pacing.cc). Classes that the switch has paused wait (802.1Q 36); on an InfiniBand link, lanes
 // without credit (lanes.cc).
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "lab/engine/live_node.h"
 #include "lab/engine/message_board.h"
 #include "lab/engine/pause_log.h"
+#include "lab/engine/send_gaps.h"
 #include "lab/engine/wire.h"
 #include "lab/host/lanes.h"
 #include "lab/host/queue_pair.h"
@@ -42,6 +43,7 @@ struct HostCounters {
   uint64_t out_of_order_packets = 0;
   uint64_t out_of_order_degree = 0;
   uint64_t out_of_order_extent = 0;
+  SendGaps gaps;                 // of its queue pairs
   uint64_t messages_sent = 0;    // of this host, with their last ACK
   uint64_t ce_packets = 0;       // data packets that arrived marked "congestion experienced", or with FECN
   uint64_t cnps_sent = 0;        // or ACKs with BECN
@@ -134,7 +136,10 @@ class Host : public LiveNode {
   // What holds a send queue back.
   struct Paced {
     Rate static_rate;
-    Time eligible_at = 0;  // when its next packet may start
+    Time eligible_at = 0;  // when its next burst may start
+    Time burst_began = 0;
+    uint64_t burst_bytes = 0;  // on the wire, of the burst it is in the midst of; 0: of none
+    uint32_t burst_packets = 0;
   };
 
   template <typename Queue>
@@ -169,7 +174,8 @@ class Host : public LiveNode {
   void join_turns(uint32_t queue, Time now);
   void take_turn(uint32_t queue, Time now);
   void requeue(uint32_t index, uint64_t wire_bytes, Time now);
-  void pace(uint32_t index, uint64_t wire_bytes, Time now);
+  void note_sent(uint32_t index, uint64_t wire_bytes, Time now);
+  void pace(uint32_t index, Time now);
   void notice_becn(uint32_t send_queue, Time now);
 
   // --- what holds messages back (pauses.cc)
@@ -233,6 +239,7 @@ class Host : public LiveNode {
   Random random_;
   Time wire_free_at_ = 0;
   uint64_t window_packets_ = 0;
+  uint32_t burst_packets_;
   size_t next_rate_change_ = 0;
   unsigned ack_class_;
   flowctl::PauseState pause_;

@@ -26,32 +26,49 @@ void Host::take_turn(uint32_t index, Time now) {
   if (pause_log_ != nullptr) waiting_since_[index] = now;
 }
 
-// A packet of the queue has begun at `now`: when may the next one?
+// A packet of the queue has begun at `now`: when may the next one? In the midst of a burst it goes before all others.
 void Host::requeue(uint32_t index, uint64_t wire_bytes, Time now) {
-  if (!paced_.empty()) pace(index, wire_bytes, now);
-  if (send_queues_[index].has_packet(window_packets_)) {
+  SendQueue& queue = send_queues_[index];
+  const bool more = queue.has_packet(window_packets_);
+  if (!paced_.empty()) {
+    note_sent(index, wire_bytes, now);
+    if (more && paced_[index].burst_packets < burst_packets_) {
+      turns_to(queue.peer).push_front(index);
+      if (pause_log_ != nullptr) waiting_since_[index] = wire_free_at_;
+      return;
+    }
+    pace(index, now);
+  }
+  if (more) {
     join_turns(index, wire_free_at_);
   } else {
-    send_queues_[index].listed = false;
+    queue.listed = false;
   }
 }
 
-// The slowest of them decides. A static rate is kept by waiting after each packet in proportion to its length (IBTA
-// 9.11), as both kinds of congestion control do.
-void Host::pace(uint32_t index, uint64_t wire_bytes, Time now) {
+void Host::note_sent(uint32_t index, uint64_t wire_bytes, Time now) {
   Paced& paced = paced_[index];
-  Duration gap = paced.static_rate.time_for(wire_bytes);  // 0 if unlimited
+  if (paced.burst_packets++ == 0) paced.burst_began = now;
+  paced.burst_bytes += wire_bytes;
+  if (!reaction_.empty()) reaction_[index].on_sent(wire_bytes, now);
+}
+
+// The burst is over. The slowest decides when the next may begin. A static rate is kept by waiting after each packet in
+// proportion to its length (IBTA 9.11), or after each burst of several, as both kinds of congestion control do.
+void Host::pace(uint32_t index, Time now) {
+  Paced& paced = paced_[index];
+  Duration gap = paced.static_rate.time_for(paced.burst_bytes);  // 0 if unlimited
   if (!reaction_.empty()) {
-    flowctl::ReactionPoint& point = reaction_[index];
-    point.on_sent(wire_bytes, now);
-    const Rate rate = point.rate(now);
-    if (point.is_limited()) gap = std::max(gap, rate.time_for(wire_bytes));
+    const Rate rate = reaction_[index].rate(now);
+    if (reaction_[index].is_limited()) gap = std::max(gap, rate.time_for(paced.burst_bytes));
   }
   if (!injection_.empty()) {
-    const Duration packet_time = settings_.rate.time_for(wire_bytes);
-    gap = std::max(gap, packet_time + injection_[index].delay_after(packet_time, now));
+    const Duration wire_time = settings_.rate.time_for(paced.burst_bytes);
+    gap = std::max(gap, wire_time + injection_[index].delay_after(wire_time, now));
   }
-  paced.eligible_at = now + gap;
+  paced.eligible_at = paced.burst_began + gap;
+  paced.burst_bytes = 0;
+  paced.burst_packets = 0;
 }
 
 }  // namespace heddle::lab

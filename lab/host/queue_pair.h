@@ -36,7 +36,8 @@ class SendQueue {
   uint16_t spray = 0;   // counter of host spraying
   bool listed = false;  // waits for its turn at the NIC
   bool timer_armed = false;
-  Time deadline = 0;  // of the retransmission timer
+  Time deadline = 0;        // of the retransmission timer
+  Time sent_at = ~Time{0};  // when its last packet began; kNever: it has sent none
 
   // Appends a part of a message.
   void post(MessageId message, uint64_t bytes, uint32_t mtu);

@@ -15,7 +15,7 @@ void Host::connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) con
 
 uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue, Rate static_rate) {
   if (static_rate.is_unlimited()) static_rate = settings_.nic.static_rate;
-  const bool paces = controls_congestion_ || settings_.nic.ccti || !static_rate.is_unlimited();
+  const bool paces = controls_congestion_ || settings_.nic.ccti || !static_rate.is_unlimited() || burst_packets_ > 1;
   const auto first = static_cast<uint32_t>(send_queues_.size());
   for (uint32_t i = 0; i < settings_.nic.qps_per_connection; ++i) {
     SendQueue& queue = send_queues_.emplace_back();

@@ -291,6 +291,11 @@ void Report::put_balance(Json& json) const {
 void Report::put_paths(Json& json) const {
   json["flowlets"] = {
       {"begun", result_.flowlets}, {"reroutes", result_.reroutes}, {"collisions", result_.flowlet_collisions}};
+  json["send_gaps"] = Json::array();
+  for (unsigned i = 0; i < SendGaps::kLengths; ++i) {
+    json["send_gaps"].push_back(
+        {{"at_least_us", SendGaps::length(i) / kMicrosecond}, {"count", result_.gaps.at_least(i)}});
+  }
   const lb::ResequencerTotals& r = result_.resequencer;
   json["resequencer"] = nullptr;
   if (!experiment_.settings.switches.resequencer.enabled) return;

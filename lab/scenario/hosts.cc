@@ -29,6 +29,15 @@ void read_static_rate(const Value& value, HostSettings& hosts) {
   hosts.static_rate = *rate;
 }
 
+// A size of at least a packet, beside a word that stands for none.
+uint64_t read_bytes_from_mtu(const Value& value, std::string_view word, uint32_t mtu, uint64_t most) {
+  const std::string accepted = fmt::format("{}, or a size such as 64KiB or 2MB, from {} (the mtu) to {}", word,
+                                           config::print_bytes(mtu), config::print_bytes(most));
+  const auto bytes = config::parse_bytes(value.scalar(accepted));
+  if (!bytes || *bytes < mtu || *bytes > most) value.refuse(accepted);
+  return *bytes;
+}
+
 Json static_rate_json(const HostSettings& hosts) {
   if (hosts.static_rate_of_path) return "path";
   return hosts.static_rate.is_unlimited() ? "unlimited" : config::print_rate(hosts.static_rate);
@@ -58,13 +67,17 @@ const Words<Entropy>& entropy_words() {
 
 void read_hosts(const Map& root, Scenario& scenario) {
   const Map section =
-      root.section("hosts", {"mtu", "congestion_control", "static_rate", "loss_recovery", "out_of_order",
+      root.section("hosts", {"mtu", "congestion_control", "static_rate", "burst", "loss_recovery", "out_of_order",
                              "reorder_buffer", "connections", "qps_per_connection", "entropy", "spray_ports",
                              "ack_every", "ack_dscp", "window", "retransmit_timeout", "start_jitter"});
   HostSettings& hosts = scenario.hosts;
   hosts.mtu = section.optional("mtu", hosts.mtu, integer<uint32_t>(256, 4096));
   read_congestion_control(section.at("congestion_control"), hosts);
   read_static_rate(section.at("static_rate"), hosts);
+  const Value burst = section.at("burst");
+  if (!burst.is_missing() && !burst.is_word("packet")) {
+    hosts.burst_bytes = read_bytes_from_mtu(burst, "packet", hosts.mtu, 1'000'000'000);
+  }
   scenario.loss_recovery = section.optional("loss_recovery", OutOfOrder::kGoBackN, one_of(loss_recovery_words()));
   const Value order = section.at("out_of_order");
   if (!order.is_missing()) {
@@ -87,11 +100,7 @@ void read_hosts(const Map& root, Scenario& scenario) {
   hosts.ack_dscp = section.optional("ack_dscp", hosts.ack_dscp, integer<uint8_t>(0, 63));
   const Value window = section.at("window");
   if (!window.is_missing() && !window.is_word("unlimited")) {
-    const std::string accepted = fmt::format("unlimited, or a size such as 64KiB or 2MB, from {} (the mtu) to 1TB",
-                                             config::print_bytes(hosts.mtu));
-    const auto bytes = config::parse_bytes(window.scalar(accepted));
-    if (!bytes || *bytes < hosts.mtu || *bytes > 1'000'000'000'000) window.refuse(accepted);
-    hosts.window_bytes = *bytes;
+    hosts.window_bytes = read_bytes_from_mtu(window, "unlimited", hosts.mtu, 1'000'000'000'000);
   }
   hosts.retransmit_timeout =
       section.optional("retransmit_timeout", hosts.retransmit_timeout, config::duration(kMicrosecond, 1000 * kSecond));
@@ -103,6 +112,7 @@ Json hosts_json(const Scenario& scenario) {
   return {{"mtu", hosts.mtu},
           {"congestion_control", congestion_control_json(hosts)},
           {"static_rate", static_rate_json(hosts)},
+          {"burst", hosts.burst_bytes == 0 ? "packet" : config::print_bytes(hosts.burst_bytes)},
           {"loss_recovery", word_for(loss_recovery_words(), scenario.loss_recovery)},
           {"out_of_order", scenario.out_of_order ? word_for(out_of_order_words(), *scenario.out_of_order)
                                                  : std::string_view("default")},

@@ -17,10 +17,10 @@ constexpr uint64_t kPortBytes = sizeof(dataplane::EgressScheduler) + sizeof(data
 
 // What a static rate or congestion control adds to a queue pair.
 uint64_t paced_bytes(const HostSettings& hosts) {
-  constexpr uint64_t kPaced = sizeof(Rate) + sizeof(Time);
+  constexpr uint64_t kPaced = sizeof(Rate) + 2 * sizeof(Time) + 2 * sizeof(uint64_t);
   if (hosts.dcqcn) return kPaced + sizeof(flowctl::ReactionPoint) + sizeof(flowctl::NotificationPoint);
   if (hosts.ccti) return kPaced + sizeof(flowctl::InjectionPoint);
-  return hosts.static_rate_of_path || !hosts.static_rate.is_unlimited() ? kPaced : 0;
+  return hosts.static_rate_of_path || !hosts.static_rate.is_unlimited() || hosts.burst_bytes > hosts.mtu ? kPaced : 0;
 }
 
 uint64_t connections_of(const Workload& workload, Connections connections) {

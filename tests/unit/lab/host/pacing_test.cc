@@ -1,5 +1,6 @@
-// Static rates of queue pairs, measured on the wire.
+// Static rates and bursts of queue pairs, measured on the wire.
 #include <algorithm>
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,67 @@ TEST(StaticRate, OfThePathIsThatOfItsSlowestLink) {
   EXPECT_EQ(result.messages[1].sent, as_fast_as_possible.messages[1].sent) << "stays on its leaf, at the link's rate";
   const double gbps = 12e6 * 8e3 / static_cast<double>(result.messages[0].received);
   EXPECT_NEAR(gbps, 40 * 4096.0 / (infiniband_data_frame(4096) + 2), 0.4);
+}
+
+struct BurstRow {
+  const char* description;
+  LinkLayer layer;
+  uint32_t qps;
+  uint64_t burst;
+  uint64_t rate;     // Gb/s of each queue pair, 0: the link's
+  double gbps;       // that are measured
+  uint64_t at_1_us;  // pauses that long
+  uint64_t at_4_us;
+  uint64_t at_8_us;
+};
+
+// 64 packets of 0.334 us each, by all queue pairs together.
+TEST(Bursts, AreWhatAQueuePairSendsInOneGo) {
+  constexpr uint64_t kPacket = 4096;
+  const Topology t = build_single_switch({.hosts = 2});
+  for (const BurstRow& row : {
+           BurstRow{"one queue pair never pauses", LinkLayer::kEthernet, 1, 0, 0, 100, 0, 0, 0},
+           BurstRow{"packets of four in turn: each waits for four packets", LinkLayer::kEthernet, 4, 0, 0, 100, 60, 0,
+                    0},
+           BurstRow{"of four packets: three times each for 13 packets", LinkLayer::kEthernet, 4, 4 * kPacket, 0, 100,
+                    12, 12, 0},
+           BurstRow{"rounded down to packets", LinkLayer::kEthernet, 4, 5 * kPacket - 1, 0, 100, 12, 12, 0},
+           BurstRow{"as long as a message: one after another", LinkLayer::kEthernet, 4, 16 * kPacket, 0, 100, 0, 0, 0},
+           BurstRow{"InfiniBand", LinkLayer::kInfiniband, 4, 4 * kPacket, 0, 100, 12, 12, 0},
+           // A burst of 16 every 10.7 us; the last one leaves no pause behind.
+           BurstRow{"at half the link's rate", LinkLayer::kEthernet, 1, 16 * kPacket, 50, 50 * 64 / 56.0, 3, 3, 0},
+           BurstRow{"at half of it, packet by packet", LinkLayer::kEthernet, 1, 0, 50, 50, 0, 0, 0},
+           BurstRow{"two at a quarter, in turn", LinkLayer::kEthernet, 2, 16 * kPacket, 25, 50 * 64 / 48.0, 2, 2, 2},
+       }) {
+    SCOPED_TRACE(row.description);
+    FabricSettings settings = settings_on(row.layer);
+    settings.hosts.qps_per_connection = row.qps;
+    settings.hosts.burst_bytes = row.burst;
+    if (row.rate != 0) settings.hosts.static_rate = Rate::gbps(row.rate);
+    const RunResult result = run_fabric(t, workload_of(2, {{.src = 0, .dst = 1, .bytes = 64 * kPacket}}), settings);
+    EXPECT_TRUE(all_done(result));
+    EXPECT_EQ(result.out_of_order_packets, 0U);
+    EXPECT_NEAR(measured_gbps(t, result, 0), row.gbps, row.gbps / 10);
+    EXPECT_EQ(result.gaps.at_least(0), row.at_1_us);
+    EXPECT_EQ(result.gaps.at_least(2), row.at_4_us);
+    EXPECT_EQ(result.gaps.at_least(3), row.at_8_us);
+  }
+}
+
+TEST(SendGaps, AreCountedByTheLengthTheyReach) {
+  SendGaps gaps;
+  for (const Duration gap : {Duration{0}, kMicrosecond - 1, kMicrosecond, 3 * kMicrosecond, 4 * kMicrosecond,
+                             1023 * kMicrosecond, 1024 * kMicrosecond, kSecond}) {
+    gaps.note(gap);
+  }
+  SendGaps twice = gaps;
+  twice += gaps;
+  const std::array<uint64_t, SendGaps::kLengths> expected{6, 5, 4, 3, 3, 3, 3, 3, 3, 3, 2};
+  for (unsigned i = 0; i < SendGaps::kLengths; ++i) {
+    EXPECT_EQ(SendGaps::length(i), kMicrosecond << i);
+    EXPECT_EQ(gaps.at_least(i), expected[i]) << i;
+    EXPECT_EQ(twice.at_least(i), 2 * expected[i]) << i;
+  }
 }
 
 }  // namespace

@@ -193,6 +193,19 @@ TEST(Report, ShowsPolarisationByTier) {
   EXPECT_EQ(tiers[1], (Json{{"tier", 2}, {"switches", 8}, {"uplinks", 16}, {"idle", 8}, {"jain", 0.5}}));
 }
 
+TEST(Report, ShowsHowLongQueuePairsPause) {
+  const Experiment experiment = prepare(load_scenario_text("topology: {kind: single-switch, hosts: 2}", "x.yaml"));
+  RunResult result;
+  result.messages.resize(experiment.workload.messages.size());
+  result.gaps.note(kMicrosecond);
+  result.gaps.note(40 * kMicrosecond);
+  const Json gaps = Report(experiment, result).to_json().at("send_gaps");
+  ASSERT_EQ(gaps.size(), 11U);
+  EXPECT_EQ(gaps[0], (Json{{"at_least_us", 1}, {"count", 2}}));
+  EXPECT_EQ(gaps[5], (Json{{"at_least_us", 32}, {"count", 1}}));
+  EXPECT_EQ(gaps[6], (Json{{"at_least_us", 64}, {"count", 0}}));
+}
+
 // Barriers are no flows.
 TEST(Report, CountsMessagesOnly) {
   const Experiment experiment = prepare(load_scenario_text(

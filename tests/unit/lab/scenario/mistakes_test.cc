@@ -140,7 +140,7 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found queue_limit '5kB'; accepted: unlimited, or a size such as 64KiB or 2MB, from 10kB to 1GB"},
       {"a key with a typing error", "hosts: {mtuu: 1024}\n", 1,
        "found unknown key 'mtuu' in hosts (did you mean 'mtu'?); accepted: mtu, congestion_control, static_rate, "
-       "loss_recovery, "
+       "burst, loss_recovery, "
        "out_of_order, reorder_buffer, connections, qps_per_connection, entropy, spray_ports, ack_every, ack_dscp, "
        "window, retransmit_timeout, start_jitter"},
       {"an MTU beyond InfiniBand's", "hosts: {mtu: 9000}\n", 1,
@@ -152,6 +152,8 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found spray_ports '48'; accepted: a power of two from 2 to 16384"},
       {"a window below the MTU", "hosts: {mtu: 4096, window: 1kB}\n", 1,
        "found window '1kB'; accepted: unlimited, or a size such as 64KiB or 2MB, from 4KiB (the mtu) to 1TB"},
+      {"a burst of less than a packet", "hosts: {burst: 4kB}\n", 1,
+       "found burst '4kB'; accepted: packet, or a size such as 64KiB or 2MB, from 4KiB (the mtu) to 1GB"},
       {"a congestion control that is not there", "hosts: {congestion_control: timely}\n", 1,
        "found congestion_control 'timely'; accepted: none, dcqcn, infiniband, or {kind: dcqcn, set: …}"},
       {"a set of DCQCN that is not there", "hosts: {congestion_control: {set: intel}}\n", 1,

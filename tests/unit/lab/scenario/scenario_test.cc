@@ -418,6 +418,7 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "topology: {kind: single-switch, hosts: 7}",
       "topology: {kind: graph, hosts: [x], switches: [{name: s, hosts: 2, tier: 1}], links: [{a: x, b: s, rate: 10G}]}",
       "{fabric: {scheduler: rps, queue_limit: 1MB}, hosts: {out_of_order: go-back-n, entropy: none, window: 100kB}}",
+      "hosts: {static_rate: 40G, burst: 64KiB, qps_per_connection: 4}",
       "fabric: {buffer: 9MB, lossless: [3, 6], pfc: {xoff: 200kB, xon_offset: 1kB, headroom: 50kB, quanta: 99}}",
       "fabric: {buffer: 32MB, lossless: [3], pfc: {alpha: 0.0625}, ecn: {kmin: 100kB, kmax: 400kB, pmax: 20%}}",
       "fabric: {buffer: 9MB, lossless: [3], watchdog: {detect: 1ms, restore: 2ms, action: forward}}",
