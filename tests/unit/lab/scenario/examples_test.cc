@@ -47,6 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"pfc-deadlock", 16, 16, 4 * 326.4 + 5},
         // Twice: 200 µs of computing, and 254 steps of 1 MB (81.6 µs on the wire) and 5 µs on the way.
         Example{"training-128", 128, 2 * 254 * 128, 2 * (200 + 254 * (81.607 + 5))},
+        // Once, and 256 packets for each MB: 32 queue pairs have eight, the last one shorter.
+        Example{"training-128-flowlets", 128, 254 * 128, 200 + 254 * (81.679 + 5)},
         // In order, one of 16 steps leaves the leaf; the others take 2.3 µs on the way.
         Example{"training-128-aligned", 128, 2 * 254 * 128, 2 * (200 + 254 * 81.607 + 16 * 5 + 238 * 2.33)},
         // 1,954 packets of 4,124 bytes on the wire; a switch's four share the two links of the ring that it has.
