@@ -10,6 +10,8 @@ void Reach::begin_sweep() {
   ++sweep_;
   for (LidSet& set : lost_) set.clear();
   told_.clear();
+  spoken_.clear();
+  repeats_left_ = 0;
   changes_.clear();
   any_lost_ = false;
 }
@@ -44,6 +46,8 @@ void Reach::look_at(const ForwardingTables& tables, const PortStates& ports, uin
     const bool reached = reaches(tables, ports, lid);
     if (reached != told_.has(lid)) continue;
     told_.set(lid, !reached);
+    spoken_.set(lid, true);
+    repeats_left_ = settings_.repeats;
     add(changes_, lid, reached);
   }
 }
@@ -53,6 +57,16 @@ bool Reach::reaches(const ForwardingTables& tables, const PortStates& ports, uin
   return std::any_of(members.begin(), members.end(), [&](const lb::NextHop& member) {
     return ports.is_up(member.port) && is_usable(member.port, lid);
   });
+}
+
+void Reach::repeat(const ForwardingTables& tables) {
+  if (repeats_left_ == 0) return;
+  --repeats_left_;
+  for (const bool restored : {true, false}) {
+    for (uint32_t lid = 0; lid < tables.group_of_route.size(); ++lid) {
+      if (spoken_.has(lid) && told_.has(lid) != restored) add(changes_, lid, restored);
+    }
+  }
 }
 
 // Ranges grow while LIDs follow each other.

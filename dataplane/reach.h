@@ -5,6 +5,11 @@
 // loses or regains one tells all neighbouring switches at once, in packets of VL15 (net/management.h). Groups lead
 // nearer to the destination with every hop, so that what is told comes to an end. New tables begin anew: what was said
 // of older ones is forgotten, and what still arrives of it is not listened to.
+//
+// VL15 has no credits, and a notice may be lost: on a bad link, or where its buffer is full. A trap is repeated until
+// its receiver represses it (IBTA 13.4.9, TrapRepress). Here whoever has told something says a few times more how it
+// stands with all that it has spoken of: that needs no state for each neighbour, hearing it again changes nothing, and
+// what is lost every time is healed by the next sweep, as a switch that says nothing is.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +27,7 @@ struct ReachSettings {
   bool notify = false;      // off: neighbours hear nothing
   uint16_t lid = 0;         // of this switch
   uint32_t buffer = 4096;   // bytes of VL15's egress buffer at each port; management packets beyond are dropped
+  unsigned repeats = 0;     // how often what was told last is told again
   std::vector<bool> peers;  // by port: whether another switch is behind it; empty: none
 };
 
@@ -67,6 +73,10 @@ class Reach {
   void review(const ForwardingTables& tables, const PortStates& ports, const net::ReachNotice& heard);
   // Notices that have not been sent. The caller empties it.
   std::vector<net::ReachNotice>& changes() { return changes_; }
+  // Whether something is to be told again: its owner, who has the time, calls `repeat` after each interval.
+  bool has_repeats() const { return repeats_left_ != 0; }
+  // All that was spoken of under these tables, as it is now, into `changes`.
+  void repeat(const ForwardingTables& tables);
   // All that cannot be reached now, for a neighbour that knows nothing yet.
   std::vector<net::ReachNotice> all_losses(const ForwardingTables& tables) const;
   uint32_t next_number() { return number_++; }
@@ -79,7 +89,9 @@ class Reach {
   ReachSettings settings_;
   std::vector<LidSet> lost_;  // by port: what the neighbour cannot reach
   bool any_lost_ = false;
-  LidSet told_;  // what we have said that we cannot
+  LidSet told_;    // what we have said that we cannot
+  LidSet spoken_;  // what we have said anything of
+  unsigned repeats_left_ = 0;
   uint16_t sweep_ = 0;
   uint32_t number_ = 0;
   std::vector<net::ReachNotice> changes_;

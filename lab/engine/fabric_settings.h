@@ -70,6 +70,8 @@ struct InfinibandSettings {
   AdaptiveRouting adaptive;               // with a scheduler other than ecmp
   SelfHealing self_healing = SelfHealing::kNotify;
   uint32_t management_buffer = 4096;  // bytes of each switch port's egress buffer of VL15
+  uint8_t notice_repeats = 3;         // of what neighbours were told, one after each interval
+  Duration notice_interval = 10 * kMicrosecond;
 
   bool is_plain_shortest_path() const { return routing == "shortest-path" && tables.empty(); }
 };

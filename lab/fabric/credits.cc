@@ -80,6 +80,7 @@ dataplane::ReachSettings reach_of(const Topology& topology, uint32_t s, const Fa
   reach.notify = infiniband.self_healing == SelfHealing::kNotify && may_fail(settings.events);
   reach.lid = tables.switches[s].lid;
   reach.buffer = infiniband.management_buffer;
+  reach.repeats = infiniband.notice_repeats;
   const NodeId node = topology.host_count + s;
   for (PortIndex port = 0; port < topology.ports[node].size(); ++port) {
     reach.peers.push_back(!topology.is_host(topology.neighbor(node, port)));

@@ -25,6 +25,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
       ports_(std::move(ports)),
       versions_(std::move(versions)),
       events_(std::move(events)),
+      notice_interval_(settings.notice_interval),
       in_time_order_(settings.in_time_order || !pipeline_.is_simple() || prober_ != nullptr),
       flying_(ports_.size()),
       busy_(ports_.size()),
@@ -99,6 +100,7 @@ void LabSwitch::run(const Window& window) {
   } else {
     forward_port_by_port(window);
   }
+  plan_repeats(window.end);
 }
 
 void LabSwitch::forward_in_time_order(const Window& window) {
@@ -260,6 +262,7 @@ void LabSwitch::run_timers(Time until, const Window& window) {
     }
     if (timer_ == next_sample_) sample(timer_);
     apply_events(timer_);
+    if (repeat_at_ <= timer_) repeat_notices(timer_);
     if (next_probe() <= timer_) send_probes(timer_, window);
   }
 }
@@ -322,7 +325,20 @@ void LabSwitch::schedule_departure(PortId port, Time now) {
 Time LabSwitch::next_timer() const {
   const Time event = next_port_event_ < events_.size() ? events_[next_port_event_].at : kNever;
   const Time version = next_version_ < versions_.size() ? versions_[next_version_].from : kNever;
-  return std::min({event, version, next_probe()});
+  return std::min({event, version, repeat_at_, next_probe()});
+}
+
+// Something was told in the window that ends now, or is still to be told again.
+void LabSwitch::plan_repeats(Time now) {
+  if (notice_interval_ != 0 && repeat_at_ == kNever && pipeline_.repeats_notices()) repeat_at_ = now + notice_interval_;
+}
+
+void LabSwitch::repeat_notices(Time now) {
+  repeat_at_ = kNever;
+  if (!pipeline_.repeats_notices()) return;  // there are new tables
+  pipeline_.repeat_notices();
+  if (pipeline_.repeats_notices()) repeat_at_ = now + notice_interval_;
+  wake_ports(now);
 }
 
 // What is lost because its port is down is nobody's path: the link's state says so already.

@@ -47,6 +47,7 @@ class LabSwitch : public LiveNode {
     bool in_time_order = false;
     bool log_pauses = false;       // what pauses and missing credit hold back
     bool keeps_all_pauses = true;  // PauseLog
+    Duration notice_interval = 0;  // after which what neighbours were told on VL15 is told again (dataplane/reach.h)
   };
 
   LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
@@ -108,6 +109,8 @@ class LabSwitch : public LiveNode {
   void depart(PortId port, Time now, const Window& window);
   void apply_events(Time now);
   void send_probes(Time now, const Window& window);
+  void plan_repeats(Time now);
+  void repeat_notices(Time now);
   Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
   void schedule_departure(PortId port, Time now);
   void wake_ports(Time now);
@@ -141,13 +144,15 @@ class LabSwitch : public LiveNode {
   std::vector<PortEvent> events_;
   size_t next_version_ = 1;
   size_t next_port_event_ = 0;
+  Duration notice_interval_;
+  Time repeat_at_ = kNever;  // notices
 
   bool in_time_order_;
   PortSet flying_;                 // ports with packets that have been collected and not arrived
   PortSet busy_;                   // ports with something to send
   std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
   Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
-  Time timer_ = kNever;            // the next event, version or sample
+  Time timer_ = kNever;            // the next event, version, repetition or sample
   std::vector<Arrival> arrivals_;  // of the window, in order
   std::array<Packet*, kBurst> burst_{};
   std::array<Time, kBurst> burst_times_{};

@@ -35,7 +35,7 @@ void SwitchBuilder::make_switches() {
                             settings_.switches.in_time_order || any_scheduler([](const lb::Scheduler& s) {
                               return s.choice == lb::Choice::kQuality;  // looks at the queues of all ports
                             }),
-                            logs_pauses(), keeps_all_pauses()},
+                            logs_pauses(), keeps_all_pauses(), settings_.switches.infiniband.notice_interval},
         std::move(ports), std::move(versions_[node - topology_.host_count]), port_events(node), prober_of(node)));
   }
 }

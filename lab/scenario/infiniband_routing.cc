@@ -1,4 +1,4 @@
-// `fabric.adaptive_routing`, `self_healing` and `management_buffer` of a scenario.
+// `fabric.adaptive_routing`, `self_healing`, `management_buffer`, `notice_repeats` and `notice_interval` of a scenario.
 #include "config/units.h"
 #include "lab/scenario/parts.h"
 #include "lab/subnet/tables.h"
@@ -39,6 +39,10 @@ void read_infiniband_routing(const Map& section, InfinibandSettings& settings) {
   const uint64_t buffer = section.optional("management_buffer", uint64_t{settings.management_buffer},
                                            config::bytes(net::kManagementFrame, 1'000'000));
   settings.management_buffer = static_cast<uint32_t>(buffer);
+  settings.notice_repeats =
+      section.optional("notice_repeats", settings.notice_repeats, config::integer<uint8_t>(0, 16));
+  settings.notice_interval =
+      section.optional("notice_interval", settings.notice_interval, config::duration(kMicrosecond, kSecond));
 }
 
 void put_infiniband_routing(const InfinibandSettings& settings, Json& json) {
@@ -51,6 +55,8 @@ void put_infiniband_routing(const InfinibandSettings& settings, Json& json) {
                               {"service_levels", host_list_json(levels)}};
   json["self_healing"] = word_for(self_healing_words(), settings.self_healing);
   json["management_buffer"] = config::print_bytes(settings.management_buffer);
+  json["notice_repeats"] = settings.notice_repeats;
+  json["notice_interval"] = config::print_duration(settings.notice_interval);
 }
 
 }  // namespace heddle::lab

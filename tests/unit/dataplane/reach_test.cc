@@ -84,6 +84,42 @@ TEST_F(ReachTest, ALinkThatComesUpBeginsAnew) {
   EXPECT_TRUE(reach_.is_usable(0, 1));
 }
 
+// As it is then, not as it was when it was told; and what is told anew begins the count again.
+TEST_F(ReachTest, RepeatsHowItStandsACoupleOfTimes) {
+  Reach reach({.notify = true, .lid = 9, .buffer = 4096, .repeats = 2, .peers = {true, true, true}}, 3);
+  reach.begin_sweep();
+  const auto reviewed = [&] {
+    reach.review(tables_, ports_);
+    return std::exchange(reach.changes(), {});
+  };
+  const auto repeated = [&] {
+    reach.repeat(tables_);
+    return std::exchange(reach.changes(), {});
+  };
+  EXPECT_FALSE(reach.has_repeats());
+  EXPECT_TRUE(repeated().empty()) << "nothing has been told";
+  ports_.set(0, false);
+  ports_.set(1, false);
+  ASSERT_EQ(reviewed(), std::vector{notice(1, false, {{1, 4}})});
+  EXPECT_TRUE(reach.has_repeats());
+  EXPECT_EQ(repeated(), std::vector{notice(1, false, {{1, 4}})});
+  ports_.set(1, true);
+  ports_.set(2, false);
+  EXPECT_EQ(reviewed(), (std::vector{notice(1, true, {{1, 4}}), notice(1, false, {{5, 1}, {7, 1}})}));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(reach.has_repeats());
+    EXPECT_EQ(repeated(), (std::vector{notice(1, true, {{1, 4}}), notice(1, false, {{5, 1}, {7, 1}})}));
+  }
+  EXPECT_FALSE(reach.has_repeats());
+  EXPECT_TRUE(repeated().empty());
+  ports_.set(2, true);
+  reviewed();
+  EXPECT_TRUE(reach.has_repeats());
+  reach.begin_sweep();
+  EXPECT_FALSE(reach.has_repeats()) << "there is nothing left of the old tables";
+  EXPECT_TRUE(repeated().empty());
+}
+
 TEST_F(ReachTest, SplitsLongLists) {
   ForwardingTables sparse;
   sparse.groups.resize(1);

@@ -22,6 +22,7 @@ FabricSettings settings_of(SelfHealing healing, const char* scheduler = "ecmp") 
   settings.hosts.retransmit_timeout = 200 * kMicrosecond;
   settings.switches.scheduler = *lb::scheduler_named(scheduler);
   settings.switches.infiniband.self_healing = healing;
+  settings.switches.infiniband.notice_repeats = 0;
   settings.switches.convergence = kSecond;
   settings.run.until = 20 * kMillisecond;
   return settings;
@@ -151,6 +152,7 @@ TEST(SelfHealing, EndsWithTheNextSweep) {
 TEST(SelfHealing, DependsOnNoThreads) {
   for (const char* scheduler : {"ecmp", "adaptive"}) {
     FabricSettings settings = settings_of(SelfHealing::kNotify, scheduler);
+    settings.switches.infiniband.notice_repeats = 3;
     const RunResult one = three_tiers().run(settings);
     settings.run.threads = 3;
     const RunResult three = three_tiers().run(settings);
@@ -158,6 +160,44 @@ TEST(SelfHealing, DependsOnNoThreads) {
     EXPECT_EQ(one.healing.notices_sent, three.healing.notices_sent);
     EXPECT_EQ(one.healing.failovers, three.healing.failovers);
   }
+}
+
+// As often as asked for, in steps that are kept; on links that lose nothing it changes nobody's way.
+TEST(SelfHealing, NoticesAreRepeated) {
+  const RunResult once = two_tiers().run(settings_of(SelfHealing::kNotify));
+  for (const unsigned repeats : {1U, 3U}) {
+    FabricSettings settings = settings_of(SelfHealing::kNotify);
+    settings.switches.infiniband.notice_repeats = static_cast<uint8_t>(repeats);
+    const RunResult result = two_tiers().run(settings);
+    EXPECT_EQ(result.healing.notices_sent, 3U * (1 + repeats));
+    EXPECT_EQ(result.healing.notices_received, result.healing.notices_sent);
+    EXPECT_EQ(astray(result), astray(once));
+    EXPECT_TRUE(all_received(result));
+  }
+  FabricSettings settings = settings_of(SelfHealing::kNotify);
+  settings.switches.infiniband.notice_repeats = 3;
+  settings.switches.infiniband.notice_interval = kMillisecond;
+  settings.run.until = 100 * kMicrosecond + 2 * kMillisecond + 500 * kMicrosecond;
+  EXPECT_EQ(two_tiers().run(settings).healing.notices_sent, 3U * 3) << "after 1 and 2 ms, not yet after 3";
+}
+
+// The link by which a leaf would hear is bad: one notice gets there now and then, one of several does.
+TEST(SelfHealing, ARepeatedNoticeGetsThroughALossyLink) {
+  uint64_t once = 0;
+  uint64_t repeated = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Broken broken = two_tiers();
+    const Topology& topology = broken.topology;
+    const NodeId spine = topology.neighbor(topology.leaf_of(0), topology.uplinks(topology.leaf_of(0))[0]);
+    for (const LinkId link : topology.ports[spine]) broken.topology.links[link].loss = 0.3;
+    FabricSettings settings = settings_of(SelfHealing::kNotify);
+    settings.run.seed = seed;
+    settings.run.until = 3 * kMillisecond;
+    once += astray(broken.run(settings));
+    settings.switches.infiniband.notice_repeats = 8;
+    repeated += astray(broken.run(settings));
+  }
+  EXPECT_GT(once, 2 * repeated);
 }
 
 // Lossy links lose notices: what is not heard costs packets until the tables are new, and the books balance.

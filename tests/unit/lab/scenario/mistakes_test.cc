@@ -67,6 +67,8 @@ TEST(ScenarioMistakes, AdaptiveRouting) {
        "found self_healing 'shield'; accepted: none, failover, notify"},
       {"no room for one packet", "fabric: {management_buffer: 289}\n", 1,
        "found management_buffer '289'; accepted: a size such as 1500, 64KiB or 2MB, from 290B to 1MB"},
+      {"no end of notices", "fabric: {notice_repeats: 17}\n", 1,
+       "found notice_repeats '17'; accepted: a whole number from 0 to 16"},
   });
 }
 

@@ -427,7 +427,8 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "fabric: {link_layer: infiniband, routing: up-down, lmc: 2}",
       "fabric: {link_layer: infiniband, partitions: [{name: red, key: 17, hosts: [0-3, 9]}, {limited: [4]}]}",
       "fabric: {link_layer: infiniband, scheduler: adaptive, adaptive_routing: {mode: bounded, ageing_time: 7us, "
-      "service_levels: [0, 3-15]}, self_healing: failover, management_buffer: 1kB}",
+      "service_levels: [0, 3-15]}, self_healing: failover, management_buffer: 1kB, notice_repeats: 0, notice_interval: "
+      "5us}",
       "fabric: {link_layer: infiniband, scheduler: adaptive, credits: {buffer: 1MB, counter_bits: 20, block: 128, "
       "lanes: 2, "
       "period: 5us}}",
