@@ -52,12 +52,25 @@ struct CctEntry {
 // time where that fits.
 std::vector<CctEntry> quadratic_cct(uint16_t limit, uint32_t most);
 
+// Whom a BECN slows down (Port_Control of CACongestionSetting): the queue pair that sent the packet, or all that the
+// port sends on its service level, which then counts as one flow, with one index and a delay between any two packets of
+// it.
+enum class CctiScope : uint8_t { kQueuePair, kServiceLevel };
+
+// What brings a mark back to the sender: BECN in the acknowledgement, or a packet of its own, a CNP.
+enum class BecnCarrier : uint8_t { kAck, kCnp };
+
 struct CctiSettings {
   uint8_t increase = 4;               // of the index, by a BECN
   uint16_t limit = 127;               // of the index
   uint16_t min = 0;                   // where it begins and does not fall below
   Duration timer = 4 * kMicrosecond;  // after which it falls by one; 1.024 µs are the unit of the standard
   std::vector<CctEntry> table{};      // limit + 1 entries; empty: quadratic, up to a packet time for each other host
+  CctiScope scope = CctiScope::kQueuePair;
+  BecnCarrier carrier = BecnCarrier::kAck;
+  uint16_t levels = 0xffff;  // bit = service level whose senders heed BECN
+
+  bool heeds(unsigned sl) const { return ((levels >> sl) & 1U) != 0; }
 
   friend bool operator==(const CctiSettings&, const CctiSettings&) = default;
 };

@@ -43,6 +43,10 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
   }
   if (!settings.lanes) return;
   lanes_ = std::make_unique<HostLanes>(settings.id, *settings.lanes);
+  if (settings_.nic.ccti && settings_.nic.ccti->scope == flowctl::CctiScope::kServiceLevel) {
+    gates_.resize(kServiceLevels);
+    injection_.resize(kServiceLevels, flowctl::InjectionPoint(*settings_.nic.ccti));
+  }
   for (const Time at : settings.lanes->link_ups) set_timer(at, Timer::Kind::kLinkUp, 0);
 }
 
@@ -129,8 +133,9 @@ void Host::receive_data(Packet* packet, Time now) {
     counters_.packets_received--;
     drops_[static_cast<size_t>(DropReason::kOutOfOrder)]++;
   }
-  const bool becn = lanes_ != nullptr && (bth.congestion & net::kBthFecn) != 0;
-  if (becn) counters_.ce_packets++;
+  const bool fecn = lanes_ != nullptr && (bth.congestion & net::kBthFecn) != 0;
+  if (fecn) counters_.ce_packets++;
+  const bool becn = fecn && !return_mark(index);
   if (lanes_ == nullptr && is_marked(packet)) notice_congestion(index, now);
   if (receipt.reply == Receipt::Reply::kNone) {
     // What is marked is acknowledged at once, asked for or not: the mark must not wait (IBTA A10.3.1).
@@ -356,6 +361,9 @@ void Host::expire(const Timer& timer, Time now) {
       return;
     case Timer::Kind::kPace:
       take_turn(timer.id, now);
+      return;
+    case Timer::Kind::kLevel:
+      open_gate(timer.id, now);
       return;
     case Timer::Kind::kCreditPeriod:
       end_period(now);

@@ -111,7 +111,7 @@ class Host : public LiveNode {
   const HostLanes* lanes() const { return lanes_.get(); }
   // Of the send queue with this index; only with congestion control.
   const flowctl::ReactionPoint& reaction_point(uint32_t index) const { return reaction_[index]; }
-  // By send queue; empty without InfiniBand's congestion control.
+  // By send queue, or by service level; empty without InfiniBand's congestion control.
   const std::vector<flowctl::InjectionPoint>& injection_points() const { return injection_; }
 
   // Numbers on the wire of the queues with these indices; one number space per host.
@@ -121,10 +121,10 @@ class Host : public LiveNode {
  private:
   struct Timer {
     // In the order in which they happen at one time.
-    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace, kCreditPeriod, kLinkUp };
+    enum class Kind : uint8_t { kTrigger, kRelease, kRetransmit, kPace, kLevel, kCreditPeriod, kLinkUp };
     Time at;
     Kind kind;
-    uint32_t id;  // message or send queue
+    uint32_t id;  // message, send queue or service level
 
     bool operator>(const Timer& other) const {
       if (at != other.at) return at > other.at;
@@ -176,7 +176,9 @@ class Host : public LiveNode {
   void requeue(uint32_t index, uint64_t wire_bytes, Time now);
   void note_sent(uint32_t index, uint64_t wire_bytes, Time now);
   void pace(uint32_t index, Time now);
-  void notice_becn(uint32_t send_queue, Time now);
+  Duration injection_gap(uint32_t index, Time now);
+  void hold_back(GrowingRing<uint32_t>& turns, Time now);
+  void open_gate(uint32_t level, Time now);
 
   // --- what holds messages back (pauses.cc)
   void note_pauses(uint8_t paused, Time now);
@@ -203,6 +205,9 @@ class Host : public LiveNode {
     return lanes_ == nullptr ? acks_ : lanes_->acks[lanes_->writer.lane_to(peer)];
   }
   void mark_becn(Packet* packet);
+  bool return_mark(uint32_t receive_queue);
+  Packet* next_cnp_of_lane(unsigned vl, PacketArena::Cache& packets);
+  void notice_becn(uint32_t send_queue, Time now);
   const net::Bth& bth_in(const Packet* packet) const {
     return *net::header_at<net::Bth>(frame_of(packet),
                                      lanes_ == nullptr ? kRoceHeaders - sizeof(net::Bth) : sizeof(net::Lrh));
@@ -255,7 +260,8 @@ class Host : public LiveNode {
   flowctl::DcqcnSettings dcqcn_;
   std::vector<Paced> paced_;                              // by send queue; empty if nothing holds them back
   std::vector<flowctl::ReactionPoint> reaction_;          // by send queue; empty without DCQCN
-  std::vector<flowctl::InjectionPoint> injection_;        // by send queue; empty without InfiniBand's
+  std::vector<flowctl::InjectionPoint> injection_;        // by send queue or service level; empty without InfiniBand's
+  std::vector<LevelGate> gates_;                          // by service level; empty where queue pairs are held back
   std::vector<flowctl::NotificationPoint> notification_;  // by receive queue; empty without DCQCN
   std::vector<Timer> timers_;                             // a heap, the next at the front
   struct OwnMessage {

@@ -19,6 +19,13 @@ void InfinibandWriter::write_ack(Packet* packet, const RoceFields& fields, uint8
   aeth->msn = msn & 0xffffffU;
 }
 
+void InfinibandWriter::write_cnp(Packet* packet, const RoceFields& fields) const {
+  write_headers(packet, fields, kInfinibandCnpFrame, kInfinibandHeaders);
+  auto* bth = header_at<net::Bth>(frame_of(packet), sizeof(net::Lrh));
+  bth->opcode = kInfinibandCnp;
+  bth->congestion = net::kBthBecn;
+}
+
 void InfinibandWriter::write_headers(Packet* packet, const RoceFields& fields, uint32_t frame, uint32_t headers) const {
   packet->data_off = 0;
   packet->data_len = static_cast<uint16_t>(headers);

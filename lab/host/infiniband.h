@@ -17,6 +17,9 @@ inline constexpr uint32_t kInfinibandHeaders = sizeof(net::Lrh) + sizeof(net::Bt
 inline constexpr uint32_t kInfinibandTrailer = net::kIcrcBytes + net::kVcrcBytes;
 inline constexpr uint32_t kInfinibandDataOverhead = kInfinibandHeaders + kInfinibandTrailer;
 inline constexpr uint32_t kInfinibandAckFrame = kInfinibandHeaders + sizeof(net::Aeth) + kInfinibandTrailer;
+// A congestion notification is a BTH with BECN and nothing behind it, as Linux's hfi1 driver sends it (`return_cnp`).
+inline constexpr uint32_t kInfinibandCnpFrame = kInfinibandHeaders + kInfinibandTrailer;
+inline constexpr uint8_t kInfinibandCnp = 0x80;  // its opcode
 
 // Bytes of a data packet beside its payload, and of an ACK, on the links that hosts have.
 constexpr uint32_t data_overhead(LinkLayer layer) {
@@ -43,9 +46,11 @@ class InfinibandWriter {
   void write_data(Packet* packet, const RoceFields& fields, uint32_t payload) const;
   // `syndrome` and `msn` as in IBTA 9.3.5.
   void write_ack(Packet* packet, const RoceFields& fields, uint8_t syndrome, uint32_t msn) const;
+  void write_cnp(Packet* packet, const RoceFields& fields) const;
 
   // The lane on which packets to that host leave.
   uint8_t lane_to(HostId destination) const { return tables_.host_vl(host_, tables_.sl(host_, destination)); }
+  uint8_t level_to(HostId destination) const { return tables_.sl(host_, destination); }
   bool is_ours(uint16_t lid) const { return (lid >> tables_.lmc) == (tables_.host_lids[host_] >> tables_.lmc); }
 
  private:

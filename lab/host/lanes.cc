@@ -32,8 +32,11 @@ void Host::arrive_by_lane(Packet* packet, Time now) {
     throw_failed("host {} received a packet for LID {}", settings_.id, uint16_t{lrh_of(packet).destination});
   }
   counters_.packets_received++;
-  if (static_cast<net::Opcode>(bth_in(packet).opcode) == net::Opcode::kRcAck) {
+  const uint8_t opcode = bth_in(packet).opcode;
+  if (opcode == static_cast<uint8_t>(net::Opcode::kRcAck)) {
     receive_ack(packet, now);
+  } else if (opcode == kInfinibandCnp) {
+    notice_becn((bth_in(packet).dest_qp - send_queue_number(0)) / 2, now);
   } else {
     receive_data(packet, now);
   }
@@ -46,9 +49,28 @@ void Host::mark_becn(Packet* packet) {
   counters_.cnps_sent++;
 }
 
+// True: it was sent back by itself; else an ACK is to bring it.
+bool Host::return_mark(uint32_t index) {
+  if (!settings_.nic.ccti || settings_.nic.ccti->carrier != flowctl::BecnCarrier::kCnp) return false;
+  lanes_->cnps[lanes_->writer.lane_to(receive_queues_[index].peer)].push(index);
+  return true;
+}
+
+Packet* Host::next_cnp_of_lane(unsigned vl, PacketArena::Cache& packets) {
+  const ReceiveQueue& queue = receive_queues_[lanes_->cnps[vl].pop()];
+  Packet* packet = packets.take();
+  lanes_->writer.write_cnp(packet,
+                           {.destination = queue.peer, .source_port = queue.source_port, .dest_qp = queue.dest_qp});
+  meta_of(packet).owner = kNoOwner;
+  counters_.cnps_sent++;
+  return packet;
+}
+
 void Host::notice_becn(uint32_t index, Time now) {
   counters_.cnps_received++;
-  if (!injection_.empty()) injection_[index].on_becn(now);
+  const unsigned level = lanes_->writer.level_to(send_queues_[index].peer);
+  if (injection_.empty() || !settings_.nic.ccti->heeds(level)) return;
+  injection_[gates_.empty() ? index : level].on_becn(now);
 }
 
 // --- sending
@@ -61,9 +83,13 @@ void Host::review_lanes(Time now) {
     const auto bit = static_cast<uint8_t>(1U << vl);
     GrowingRing<uint32_t>& turns = lanes_->turns[vl];
     drop_idle_turns(turns);
-    const bool acks = !lanes_->acks[vl].empty();
+    if (!gates_.empty()) hold_back(turns, now);
+    const bool cnps = !lanes_->cnps[vl].empty();
+    const bool acks = cnps || !lanes_->acks[vl].empty();
     const bool data = !turns.empty();
-    if (acks && credits.may_send(vl, credits.blocks_of(kInfinibandAckFrame))) lanes_->ack_ready |= bit;
+    if (acks && credits.may_send(vl, credits.blocks_of(cnps ? kInfinibandCnpFrame : kInfinibandAckFrame))) {
+      lanes_->ack_ready |= bit;
+    }
     if (data) {
       const uint32_t payload = send_queues_[turns.front()].next_payload(settings_.nic.mtu);
       if (credits.may_send(vl, credits.blocks_of(infiniband_data_frame(payload)))) lanes_->data_ready |= bit;
@@ -74,7 +100,8 @@ void Host::review_lanes(Time now) {
   if (pause_log_ != nullptr) note_stalls(now);
 }
 
-// Arbitration picks the lane (IBTA 7.6.9), whatever is in it; within a lane acknowledgements go before data.
+// Arbitration picks the lane (IBTA 7.6.9), whatever is in it; within a lane notifications go before acknowledgements,
+// and those before data.
 void Host::depart_by_lane(const Window& window, Time now) {
   PacketArena::Cache& packets = *window.packets;
   flowctl::LinkCredits& credits = lanes_->port.credits;
@@ -85,7 +112,9 @@ void Host::depart_by_lane(const Window& window, Time now) {
   if (lanes_->ready() != 0) {
     const unsigned vl = lanes_->pick_lane();
     if (((lanes_->ack_ready >> vl) & 1U) != 0) {
-      send_in_lane(next_ack(lanes_->acks[vl].pop(), packets), vl, window, now);
+      Packet* packet =
+          lanes_->cnps[vl].empty() ? next_ack(lanes_->acks[vl].pop(), packets) : next_cnp_of_lane(vl, packets);
+      send_in_lane(packet, vl, window, now);
     } else {
       const uint32_t index = lanes_->turns[vl].pop();
       Packet* packet = next_data(index, packets, now);

@@ -24,6 +24,13 @@ struct HostLaneSettings {
   flowctl::VlArbiterSettings arbitration{};     // without weights: lanes take turns
 };
 
+// What congestion control holds back as one flow: what a host sends on a service level (flowctl::CctiScope).
+struct LevelGate {
+  Time opens_at = 0;              // when the next of its packets may start
+  GrowingRing<uint32_t> waiting;  // send queues that have one
+  bool timed = false;             // they are let go when it opens
+};
+
 // An acknowledgement that waits for the port.
 struct WaitingAck {
   uint32_t receive_queue;
@@ -48,10 +55,11 @@ struct HostLanes {
   bool period_kept = false;
   // By lane.
   std::array<GrowingRing<WaitingAck>, flowctl::LinkCredits::kMaxLanes> acks;
+  std::array<GrowingRing<uint32_t>, flowctl::LinkCredits::kMaxLanes> cnps;   // receive queues whose peer is to be told
   std::array<GrowingRing<uint32_t>, flowctl::LinkCredits::kMaxLanes> turns;  // send queues that have a packet
-  uint8_t ack_ready = 0;                                                     // bit = lane whose next ACK has credit
-  uint8_t data_ready = 0;                                                    // bit = lane whose next data packet has
-  uint8_t next_lane = 0;                                                     // lanes send in turn
+  uint8_t ack_ready = 0;   // bit = lane whose next CNP or ACK has credit
+  uint8_t data_ready = 0;  // bit = lane whose next data packet has
+  uint8_t next_lane = 0;   // lanes send in turn
   uint64_t credit_packets_sent = 0;
   uint64_t credit_packets_received = 0;
 

@@ -62,13 +62,42 @@ void Host::pace(uint32_t index, Time now) {
     const Rate rate = reaction_[index].rate(now);
     if (reaction_[index].is_limited()) gap = std::max(gap, rate.time_for(paced.burst_bytes));
   }
-  if (!injection_.empty()) {
-    const Duration wire_time = settings_.rate.time_for(paced.burst_bytes);
-    gap = std::max(gap, wire_time + injection_[index].delay_after(wire_time, now));
-  }
+  if (!injection_.empty()) gap = std::max(gap, injection_gap(index, now));
   paced.eligible_at = paced.burst_began + gap;
   paced.burst_bytes = 0;
   paced.burst_packets = 0;
+}
+
+// How long congestion control has the queue pair wait; or, where it acts on service levels, all that send on that
+// level.
+Duration Host::injection_gap(uint32_t index, Time now) {
+  const Paced& burst = paced_[index];
+  const Duration wire_time = settings_.rate.time_for(burst.burst_bytes);
+  const unsigned level = lanes_->writer.level_to(send_queues_[index].peer);
+  if (!settings_.nic.ccti->heeds(level)) return wire_time;
+  if (gates_.empty()) return wire_time + injection_[index].delay_after(wire_time, now);
+  gates_[level].opens_at = burst.burst_began + wire_time + injection_[level].delay_after(wire_time, now);
+  return wire_time;
+}
+
+// Takes from the front of a lane's turns those whose service level must wait beyond the end of what is on the wire.
+void Host::hold_back(GrowingRing<uint32_t>& turns, Time now) {
+  while (!turns.empty()) {
+    const unsigned level = lanes_->writer.level_to(send_queues_[turns.front()].peer);
+    LevelGate& gate = gates_[level];
+    if (gate.opens_at <= std::max(now, wire_free_at_)) return;
+    gate.waiting.push(turns.pop());
+    if (!gate.timed) set_timer(gate.opens_at, Timer::Kind::kLevel, level);
+    gate.timed = true;
+    drop_idle_turns(turns);
+  }
+}
+
+// All come back, in their order: the first of them closes it again.
+void Host::open_gate(uint32_t level, Time now) {
+  LevelGate& gate = gates_[level];
+  gate.timed = false;
+  for (size_t left = gate.waiting.size(); left != 0; --left) take_turn(gate.waiting.pop(), now);
 }
 
 }  // namespace heddle::lab

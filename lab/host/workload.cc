@@ -26,7 +26,7 @@ uint32_t Host::add_send_queues(HostId peer, uint32_t first_receive_queue, Rate s
       paced_.back().static_rate = static_rate;
     }
     if (controls_congestion_) reaction_.emplace_back(dcqcn_, settings_.rate);
-    if (settings_.nic.ccti) injection_.emplace_back(*settings_.nic.ccti);
+    if (settings_.nic.ccti && gates_.empty()) injection_.emplace_back(*settings_.nic.ccti);
   }
   return first;
 }

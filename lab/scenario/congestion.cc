@@ -15,6 +15,18 @@ using config::Value;
 
 constexpr uint16_t kMaxCcti = 1023;
 
+const Words<flowctl::CctiScope>& scope_words() {
+  static const Words<flowctl::CctiScope> words{{"queue-pair", flowctl::CctiScope::kQueuePair},
+                                               {"service-level", flowctl::CctiScope::kServiceLevel}};
+  return words;
+}
+
+const Words<flowctl::BecnCarrier>& carrier_words() {
+  static const Words<flowctl::BecnCarrier> words{{"ack", flowctl::BecnCarrier::kAck},
+                                                 {"cnp", flowctl::BecnCarrier::kCnp}};
+  return words;
+}
+
 const Words<flowctl::VictimMask>& victim_mask_words() {
   static const Words<flowctl::VictimMask> words{
       {"none", flowctl::VictimMask::kNone}, {"hosts", flowctl::VictimMask::kHosts}, {"all", flowctl::VictimMask::kAll}};
@@ -98,6 +110,9 @@ flowctl::CctiSettings read_ccti(const Map& map) {
   ccti.min = map.optional("ccti_min", ccti.min, integer<uint16_t>(0, ccti.limit));
   ccti.increase = map.optional("ccti_increase", ccti.increase, integer<uint8_t>(1, 255));
   ccti.timer = map.optional("ccti_timer", ccti.timer, config::duration(100 * kNanosecond, kSecond));
+  ccti.scope = map.optional("per", ccti.scope, one_of(scope_words()));
+  ccti.carrier = map.optional("notify_by", ccti.carrier, one_of(carrier_words()));
+  ccti.levels = read_service_levels(map, ccti.levels);
   return ccti;
 }
 
@@ -114,7 +129,10 @@ Json ccti_json(const flowctl::CctiSettings& ccti) {
           {"ccti_limit", ccti.limit},
           {"ccti_min", ccti.min},
           {"ccti_timer", config::print_duration(ccti.timer)},
-          {"cct", std::move(table)}};
+          {"cct", std::move(table)},
+          {"per", word_for(scope_words(), ccti.scope)},
+          {"notify_by", word_for(carrier_words(), ccti.carrier)},
+          {"service_levels", service_levels_json(ccti.levels)}};
 }
 
 }  // namespace
@@ -137,7 +155,8 @@ void read_congestion_control(const Value& value, HostSettings& hosts) {
   } else if (kind == "dcqcn") {
     hosts.dcqcn = read_dcqcn(value);
   } else {
-    hosts.ccti = read_ccti(value.map({"kind", "ccti_increase", "ccti_limit", "ccti_min", "ccti_timer", "cct"}));
+    hosts.ccti = read_ccti(value.map({"kind", "ccti_increase", "ccti_limit", "ccti_min", "ccti_timer", "cct", "per",
+                                      "notify_by", "service_levels"}));
   }
 }
 

@@ -23,18 +23,31 @@ const Words<SelfHealing>& self_healing_words() {
 
 }  // namespace
 
+uint16_t read_service_levels(const Map& map, uint16_t by_default) {
+  if (!map.has("service_levels")) return by_default;
+  uint16_t levels = 0;
+  for (const uint32_t level :
+       read_numbers(map.at("service_levels"), kServiceLevels - 1, "service levels from 0 to 15, such as [0, 4-7]")) {
+    levels = static_cast<uint16_t>(levels | 1U << level);
+  }
+  return levels;
+}
+
+Json service_levels_json(uint16_t levels) {
+  std::vector<uint32_t> numbers;
+  numbers.reserve(kServiceLevels);
+  for (uint32_t level = 0; level < kServiceLevels; ++level) {
+    if (((levels >> level) & 1U) != 0) numbers.push_back(level);
+  }
+  return host_list_json(numbers);
+}
+
 void read_infiniband_routing(const Map& section, InfinibandSettings& settings) {
   AdaptiveRouting& adaptive = settings.adaptive;
   const Map map = section.section("adaptive_routing", {"mode", "ageing_time", "service_levels"});
   adaptive.mode = map.optional("mode", adaptive.mode, one_of(mode_words()));
   adaptive.ageing_time = map.optional("ageing_time", adaptive.ageing_time, config::duration(kMicrosecond, kSecond));
-  if (map.has("service_levels")) {
-    adaptive.levels = 0;
-    for (const uint32_t level :
-         read_numbers(map.at("service_levels"), kServiceLevels - 1, "service levels from 0 to 15, such as [0, 4-7]")) {
-      adaptive.levels = static_cast<uint16_t>(adaptive.levels | 1U << level);
-    }
-  }
+  adaptive.levels = read_service_levels(map, adaptive.levels);
   settings.self_healing = section.optional("self_healing", settings.self_healing, one_of(self_healing_words()));
   const uint64_t buffer = section.optional("management_buffer", uint64_t{settings.management_buffer},
                                            config::bytes(net::kManagementFrame, 1'000'000));
@@ -46,13 +59,9 @@ void read_infiniband_routing(const Map& section, InfinibandSettings& settings) {
 }
 
 void put_infiniband_routing(const InfinibandSettings& settings, Json& json) {
-  std::vector<uint32_t> levels;
-  for (uint32_t level = 0; level < kServiceLevels; ++level) {
-    if (((settings.adaptive.levels >> level) & 1U) != 0) levels.push_back(level);
-  }
   json["adaptive_routing"] = {{"mode", word_for(mode_words(), settings.adaptive.mode)},
                               {"ageing_time", config::print_duration(settings.adaptive.ageing_time)},
-                              {"service_levels", host_list_json(levels)}};
+                              {"service_levels", service_levels_json(settings.adaptive.levels)}};
   json["self_healing"] = word_for(self_healing_words(), settings.self_healing);
   json["management_buffer"] = config::print_bytes(settings.management_buffer);
   json["notice_repeats"] = settings.notice_repeats;

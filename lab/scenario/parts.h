@@ -62,6 +62,9 @@ std::vector<uint32_t> read_numbers(const config::Value& value, uint32_t most, st
 // A list of hosts, `[0-3, 9]`, each once (workload.cc).
 std::vector<HostId> read_host_list(const config::Value& value);
 Json host_list_json(const std::vector<HostId>& hosts);
+// `service_levels` of a map, bit = level (infiniband_routing.cc).
+uint16_t read_service_levels(const config::Map& map, uint16_t by_default);
+Json service_levels_json(uint16_t levels);
 
 // A workload: one job, a list of jobs, or a file (workload.cc, pattern.cc).
 WorkloadSpec read_workload(const config::Value& value);

@@ -136,6 +136,60 @@ TEST(InfinibandCongestion, DoesNotWaitForTheNextAcknowledgement) {
   EXPECT_EQ(run.result.cnps_received, run.result.ce_packets);
 }
 
+// A packet of its own for each mark, and none of them in an ACK; it frees the victims as well.
+TEST(InfinibandCongestion, NotificationsBringMarksBackToo) {
+  const std::string by_cnp = ", congestion_control: {kind: infiniband, notify_by: cnp}";
+  const Outcome without(five_leaves(""));
+  const Outcome acks(five_leaves(kControlled));
+  const Outcome cnps(five_leaves(by_cnp));
+  EXPECT_GT(cnps.result.ce_packets, 0U);
+  EXPECT_EQ(cnps.result.cnps, cnps.result.ce_packets);
+  EXPECT_EQ(cnps.result.cnps_received, cnps.result.cnps);
+  EXPECT_EQ(cnps.result.packets_sent, 2 * cnps.result.data_packets + cnps.result.cnps) << "data, ACKs and CNPs";
+  EXPECT_EQ(acks.result.packets_sent, 2 * acks.result.data_packets);
+  EXPECT_GT(cnps.result.peak_ccti, 0U);
+  EXPECT_LT(cnps.stalled(), without.stalled() / 2);
+  // Where few ACKs are asked for, nothing but CNPs is added.
+  const Outcome rare(five_leaves(by_cnp + ", ack_every: 512"));
+  EXPECT_EQ(rare.result.cnps_received, rare.result.ce_packets);
+  EXPECT_LE(rare.result.packets_sent, rare.result.data_packets + rare.result.cnps + 2 * 6);
+}
+
+// Host 0 sends to the incast's target and, innocently, to a host that nobody else sends to.
+TEST(InfinibandCongestion, AServiceLevelIsHeldBackAsOne) {
+  const auto took = [](const std::string& more) {
+    std::string yaml = five_leaves(", congestion_control: {kind: infiniband" + more + "}");
+    yaml.replace(yaml.find("{src: 1, dst: 8}"), std::string("{src: 1, dst: 8}").size(), "{src: 0, dst: 19}");
+    const Outcome run(yaml);
+    EXPECT_GT(run.result.ecn_marked, 0U);
+    EXPECT_EQ(run.result.peak_ccti == 0, more == ", service_levels: [1-15]") << "everybody is on level 0";
+    EXPECT_LE(run.result.throttled_queues, 4U) << "one for each that sends into the incast";
+    return support::completion_of(run.result.messages[4]);
+  };
+  const Duration alone = took("");
+  EXPECT_GT(took(", per: service-level"), alone * 5 / 4) << "the innocent flow waits with the other";
+  took(", service_levels: [1-15]");
+}
+
+// With one index for ever, a packet and three times its time: each queue pair has a quarter of the port, or the whole
+// service level has, however many queue pairs share it.
+TEST(InfinibandCongestion, TheDelayIsKeptBetweenPacketsOfAQueuePairOrOfALevel) {
+  const auto took = [](const std::string& more) {
+    const Outcome run(
+        "topology: {kind: single-switch, hosts: 4}\n"
+        "fabric: {link_layer: infiniband}\n"
+        "hosts: {start_jitter: false, congestion_control: {kind: infiniband, cct: ['0:0', '0:3'], ccti_min: 1" +
+        more +
+        "}}\n"
+        "workload: {kind: flows, flows: [{src: 0, dst: 1}, {src: 0, dst: 2}, {src: 0, dst: 3}]}\n");
+    return static_cast<double>(support::last_completion(run.result));
+  };
+  const double line = took(", service_levels: [1]");  // nobody is held back: three flows share the port
+  EXPECT_NEAR(took("") / line, 4.0 / 3.0, 0.02);
+  EXPECT_NEAR(took(", per: service-level") / line, 4.0, 0.06);
+  EXPECT_NEAR(took(", per: service-level, service_levels: [1]") / line, 1.0, 0.001);
+}
+
 TEST(InfinibandCongestion, ThresholdAndPacketSizeTurnMarkingOff) {
   for (const char* fecn : {"{threshold: 0}", "{packet_size: 8192}"}) {
     SCOPED_TRACE(fecn);

@@ -80,6 +80,14 @@ TEST(InfinibandPackets, AreLaidOutAsTheStandardSays) {
   EXPECT_EQ(lrh_of(packet).length, (30 - 2) / 4);
   EXPECT_EQ(lrh_of(packet).destination / 4, 10) << "one of LIDs 40–43";
   EXPECT_EQ(frame_of(packet)[20], kAethAck);
+  writer.write_cnp(packet, {.destination = 9, .dest_qp = 7});
+  EXPECT_EQ(packet->pkt_len, 8U + 12 + 4 + 2);
+  const std::vector<uint8_t> cnp{0x30, 0x52, 0x00, 0x28, 0x00, 0x06, 0x00, 0x0c,  // the same lane and level, 24 bytes
+                                 0x80, 0x00, 0xff, 0xff, 0x40, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x00};
+  std::vector<uint8_t> written(frame_of(packet), frame_of(packet) + 20);
+  EXPECT_EQ(written[3] & 0xfc, 0x28) << "one of LIDs 40–43";
+  written[3] = 0x28;
+  EXPECT_EQ(written, cnp);
   EXPECT_TRUE(writer.is_ours(12) && writer.is_ours(15));
   EXPECT_FALSE(writer.is_ours(11) || writer.is_ours(16));
   cache.put(packet);

@@ -162,6 +162,8 @@ TEST(ScenarioMistakes, FabricHostsAndRun) {
        "found set 'intel'; accepted: hpcc, conweave, paper, nvidia"},
       {"no congestion control with parameters", "hosts: {congestion_control: {kind: none, g: 0.5}}\n", 1,
        "found unknown key 'g' in congestion_control; accepted: kind"},
+      {"a third way to say it", "hosts: {congestion_control: {kind: infiniband, notify_by: mad}}\n", 1,
+       "found notify_by 'mad'; accepted: ack, cnp"},
       {"a table's entry without a shift", "hosts: {congestion_control: {kind: infiniband, cct: ['0:1', '5']}}\n", 1,
        "found cct[1] '5'; accepted: auto, or entries shift:multiplier, of 0–3 and 0–16383"},
       {"a limit beyond the table",

@@ -436,6 +436,8 @@ TEST(Scenario, ItsJsonIsTheSameScenario) {
       "hosts: {congestion_control: infiniband, static_rate: path}}",
       "{fabric: {link_layer: infiniband}, hosts: {static_rate: 25G, congestion_control: {kind: infiniband, "
       "ccti_increase: 2, ccti_limit: 2, ccti_min: 1, ccti_timer: 9us, cct: ['0:0', '3:7', '0:16383']}}}",
+      "{fabric: {link_layer: infiniband}, hosts: {congestion_control: {kind: infiniband, per: service-level, "
+      "notify_by: cnp, service_levels: [0, 3-5]}}}",
       "workload: [{name: a, kind: incast, hosts: [0-3, 9], victims: 1}, {name: b, kind: training, steps: 2, seed: 3}]",
       "workload: {kind: poisson, distribution: hadoop, load: 0.3, placement: random, ranks: 12}",
       "workload: {kind: poisson, distribution: {size: 64kB}}",
