@@ -54,6 +54,7 @@ class ErfCapture : public testing::Test {
     const Topology t = build_leaf_spine({.hosts = 4, .leaves = 2, .spines = 2, .host_link = link, .uplink = link});
     FabricSettings settings = support::exact_settings();
     settings.hosts.link_layer = LinkLayer::kInfiniband;
+    settings.switches.infiniband.notice_repeats = 0;
     const NodeId leaf = t.leaf_of(0);
     const NodeId spine = t.neighbor(leaf, t.uplinks(leaf)[0]);
     settings.captures.push_back({{leaf, t.uplinks(leaf)[0]}, file_});
