@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <rte_prefetch.h>
+
 #include "dataplane/egress_queue.h"
 #include "dataplane/reach.h"
 #include "flowctl/link_credits.h"
@@ -56,7 +58,7 @@ class Lanes {
         fecn_packet_size_(settings.fecn_packet_size),
         adaptive_levels_(settings.adaptive_levels),
         fails_over_(settings.fails_over),
-        maps_(settings.lane_maps),
+        maps_(all_on_the_first(settings.lane_maps) ? std::vector<LaneMap>() : settings.lane_maps),
         ports_(settings.links.size()),
         reach_(settings.reach, settings.links.size()) {
     for (size_t i = 0; i < ports_.size(); ++i) {
@@ -70,20 +72,21 @@ class Lanes {
     for (size_t i = 0; i < settings.marks_victims.size(); ++i) ports_[i].marks_victims = settings.marks_victims[i];
   }
 
-  struct Port {
-    flowctl::LinkCredits credits;
+  // What every packet reads of it lies in the first three cache lines.
+  struct alignas(64) Port {
     uint8_t stalled = 0;  // lanes whose next packet has no credit
     // Lanes that had none at some time since they last sent: their congestion comes from further on, the port is a
     // victim of it and not its root (IBTA A10.2.1.1).
     uint8_t starved = 0;
     bool marks_victims = false;  // all the same
+    bool arbitrated = false;
+    std::vector<uint16_t> partitions;
+    EgressQueue management;  // VL15: before all else, and without credits (IBTA 7.6.4, 7.9)
+    alignas(64) flowctl::LinkCredits credits;
     std::array<Time, kTrafficClasses> since{};
     std::array<Duration, kTrafficClasses> ended{};  // stalls that are over, summed
     uint64_t violations = 0;                        // packets that came without credit, or found no room
-    bool arbitrated = false;
     flowctl::VlArbiter arbiter;
-    std::vector<uint16_t> partitions;
-    EgressQueue management;        // VL15: before all else, and without credits (IBTA 7.6.4, 7.9)
     uint64_t management_sent = 0;  // made; with those that found no room
     uint64_t management_received = 0;
     uint64_t failovers = 0;  // packets that came in here and took another member than their table's, which was dead
@@ -121,6 +124,12 @@ class Lanes {
   Port& port(PortId id) { return ports_[id]; }
   const Port& port(PortId id) const { return ports_[id]; }
   size_t size() const { return ports_.size(); }
+  // Asks for what a packet that comes or goes there will read.
+  void prefetch(PortId id) const {
+    rte_prefetch0(&ports_[id]);
+    rte_prefetch0(&ports_[id].management);
+    rte_prefetch0(&ports_[id].credits);
+  }
   Duration period() const { return period_; }
   uint32_t fecn_packet_size() const { return fecn_packet_size_; }
   bool is_adaptive(unsigned sl) const { return ((adaptive_levels_ >> sl) & 1U) != 0; }
@@ -133,6 +142,9 @@ class Lanes {
   }
 
  private:
+  static bool all_on_the_first(const std::vector<LaneMap>& maps) {
+    return std::all_of(maps.begin(), maps.end(), [](const LaneMap& map) { return map == LaneMap{}; });
+  }
   static Rate fastest(const std::vector<flowctl::CreditLink>& links) {
     Rate most;
     for (const flowctl::CreditLink& link : links) {

@@ -47,11 +47,12 @@ class LinkCredits {
     // The packet under way in each direction, and the one that waits, beside what the wire holds.
     const uint64_t loop = link.rate.bytes_in(2 * link.delay) + 4 * static_cast<uint64_t>(link.packet + link.overhead);
     low_water_ = std::min(format_.window(), format_.blocks_of(loop));
-    lanes_ = settings.lanes;
+    lanes_ = static_cast<uint8_t>(settings.lanes);
     for (unsigned vl = 0; vl < lanes_; ++vl) {
-      tx_[vl].configure(format_);
-      rx_[vl].configure(format_, capacity);
-      tx_[vl].allow(rx_[vl].tell());
+      Lane& lane = of_[vl];
+      lane.tx.configure(format_);
+      lane.rx.configure(format_, capacity);
+      lane.tx.allow(lane.rx.tell());
     }
   }
   uint32_t blocks_of(uint32_t bytes) const {
@@ -59,27 +60,27 @@ class LinkCredits {
   }
 
   // --- sending
-  bool may_send(unsigned vl, uint32_t blocks) const { return tx_[vl].may_send(blocks); }
+  bool may_send(unsigned vl, uint32_t blocks) const { return of_[vl].tx.may_send(blocks); }
   void sent(unsigned vl, uint32_t blocks) {
-    tx_[vl].sent(blocks);
+    of_[vl].tx.sent(blocks);
     touch(vl);
   }
   // Blocks by which the peer's room is short of what keeps the link busy: how congested it is there.
   uint32_t shortfall(unsigned vl) const {
-    const uint32_t available = tx_[vl].available();
+    const uint32_t available = of_[vl].tx.available();
     return available < low_water_ ? low_water_ - available : 0;
   }
 
   // --- receiving
   // False if a promise was broken.
   bool received(unsigned vl, uint32_t blocks) {
-    const bool kept = rx_[vl].receive(blocks);
+    const bool kept = of_[vl].rx.receive(blocks);
     touch(vl);
     consider(vl);
     return kept;
   }
   void released(unsigned vl, uint32_t blocks) {
-    rx_[vl].release(blocks);
+    of_[vl].rx.release(blocks);
     consider(vl);
   }
 
@@ -89,12 +90,12 @@ class LinkCredits {
   CreditMessage take() {
     const auto vl = static_cast<unsigned>(__builtin_ctz(due_));
     due_ &= static_cast<uint8_t>(due_ - 1U);
-    return {static_cast<uint8_t>(vl), tx_[vl].fctbs(), rx_[vl].tell()};
+    return {static_cast<uint8_t>(vl), of_[vl].tx.fctbs(), of_[vl].rx.tell()};
   }
   // One has come; its lane is in use.
   void heard(const CreditMessage& message) {
-    tx_[message.vl].allow(message.fccl);
-    rx_[message.vl].resync(message.fctbs);
+    of_[message.vl].tx.allow(message.fccl);
+    of_[message.vl].rx.resync(message.fctbs);
     consider(message.vl);
   }
   bool knows(unsigned vl) const { return vl < lanes_; }
@@ -102,7 +103,7 @@ class LinkCredits {
   bool tick() {
     due_ |= restless_;
     for (unsigned vl = 0; vl < lanes_; ++vl) {
-      if (((restless_ >> vl) & 1U) == 0 || --repeats_[vl] != 0) continue;
+      if (((restless_ >> vl) & 1U) == 0 || --of_[vl].repeats != 0) continue;
       restless_ &= static_cast<uint8_t>(~(1U << vl));
     }
     return restless_ != 0;
@@ -113,8 +114,8 @@ class LinkCredits {
   // The link has come up: its ends know nothing of each other.
   void restart() {
     for (unsigned vl = 0; vl < lanes_; ++vl) {
-      tx_[vl].reset();
-      rx_[vl].reset();
+      of_[vl].tx.reset();
+      of_[vl].rx.reset();
       due_ |= static_cast<uint8_t>(1U << vl);
       touch(vl);
     }
@@ -122,28 +123,33 @@ class LinkCredits {
 
   const CreditFormat& format() const { return format_; }
   unsigned lanes() const { return lanes_; }
-  uint64_t held_bytes(unsigned vl) const { return uint64_t{rx_[vl].held()} * format_.block; }
-  uint64_t peak_bytes(unsigned vl) const { return uint64_t{rx_[vl].peak()} * format_.block; }
-  uint64_t capacity_bytes(unsigned vl) const { return uint64_t{rx_[vl].capacity()} * format_.block; }
+  uint64_t held_bytes(unsigned vl) const { return uint64_t{of_[vl].rx.held()} * format_.block; }
+  uint64_t peak_bytes(unsigned vl) const { return uint64_t{of_[vl].rx.peak()} * format_.block; }
+  uint64_t capacity_bytes(unsigned vl) const { return uint64_t{of_[vl].rx.capacity()} * format_.block; }
 
  private:
   void touch(unsigned vl) {
-    repeats_[vl] = kRepeats;
+    of_[vl].repeats = kRepeats;
     restless_ |= static_cast<uint8_t>(1U << vl);
   }
   void consider(unsigned vl) {
-    const CreditReceiver& rx = rx_[vl];
+    const CreditReceiver& rx = of_[vl].rx;
     if (rx.outstanding() < low_water_ && rx.limit() != rx.told()) due_ |= static_cast<uint8_t>(1U << vl);
   }
 
+  struct Lane {
+    CreditSender tx;
+    CreditReceiver rx;
+    uint32_t repeats = 0;
+  };
+
   uint8_t due_ = 0;
   uint8_t restless_ = 0;  // lanes whose counters the peer must hear again
-  unsigned lanes_ = 1;
+  uint8_t lanes_ = 1;
   uint32_t low_water_ = 0;
   CreditFormat format_;
-  std::array<CreditSender, kMaxLanes> tx_;
-  std::array<CreditReceiver, kMaxLanes> rx_;
-  std::array<uint8_t, kMaxLanes> repeats_{};
+  std::array<Lane, kMaxLanes> of_;
+  static_assert(sizeof(Lane) == 48, "with what is before it, the first lane, often the only one, fills a cache line");
 };
 
 // How long the period of a node is whose fastest link has that rate.

@@ -14,7 +14,10 @@ void PauseLog::note_class(PortIndex port, unsigned tc, bool paused, PauseOrigin 
   const bool was = ((paused_[port] >> tc) & 1U) != 0;
   Queue& of = queue(port, tc);
   if (was == paused && (!was || of.open_origin == origin)) return;
-  if (was) close(of, now);
+  if (was) {
+    close(of, now);
+    latest_[port] = now;
+  }
   if (was != paused) paused_[port] ^= static_cast<uint8_t>(1U << tc);
   if (!paused) return;
   of.open_since = now;
@@ -24,14 +27,20 @@ void PauseLog::note_class(PortIndex port, unsigned tc, bool paused, PauseOrigin 
 void PauseLog::close(Queue& of, Time now) const {
   if (now <= of.open_since) return;  // it took no time
   const uint64_t number = of.forgotten + of.past.size();
-  Past pause{of.open_since, now, of.open_origin, 0, number};
-  if (!of.past.empty()) {
-    const Past& last = of.past.back();
-    pause.before = last.before + last.length();
-    if (last.origin == pause.origin) pause.run = last.run;
-  }
-  of.past.push_back(pause);
+  if (number == 0 || of.last_origin != of.open_origin) of.last_run = number;
+  of.past.push_back({of.open_since, now, of.open_origin, of.total, of.last_run});
+  of.last_origin = of.open_origin;
+  of.total += now - of.open_since;
+  of.last_until = now;
+  if (!keeps_all_ && of.next_unneeded == kNotYet) of.next_unneeded = 0;  // whoever leaves next looks
   of.open_origin = PauseOrigin();
+}
+
+// Packets of a few messages follow each other in a queue.
+PauseLog::Wait& PauseLog::wait_of(Queue& of, const Key& key) {
+  Recent& recent = of.recent[key.message % of.recent.size()];
+  if (recent.wait == nullptr || recent.message != key.message) recent = {key.message, &waits_[key]};
+  return *recent.wait;
 }
 
 void PauseLog::Wait::add(PauseOrigin origin, Duration time) {
@@ -45,8 +54,8 @@ void PauseLog::Wait::add(PauseOrigin origin, Duration time) {
 
 // Backwards from the last pause, a run of pauses of one origin at a time, to the first that was not over when the
 // packet came or, if packets of the message have left since, when the last of them did.
-void PauseLog::add_wait(const Queue& of, const Key& key, Time since, Time now) {
-  Wait& wait = waits_[key];
+void PauseLog::add_wait(Queue& of, const Key& key, Time since, Time now) {
+  Wait& wait = wait_of(of, key);
   const Time begin = std::max(since, wait.until);
   wait.until = now;
   for (size_t end = of.past.size(); end > of.unneeded && of.past[end - 1].until > begin;) {
@@ -68,6 +77,8 @@ void PauseLog::add_wait(const Queue& of, const Key& key, Time since, Time now) {
 // The last one stays: `origin_since` asks for it.
 void PauseLog::drop_unneeded(Queue& of, Time since) {
   while (of.unneeded + 1 < of.past.size() && of.past[of.unneeded].until <= since) ++of.unneeded;
+  const Time next = of.past[of.unneeded].until;
+  of.next_unneeded = next > since ? next : kNotYet;
   if (of.unneeded < 64 || of.unneeded < of.past.size() / 2) return;
   of.past.erase(of.past.begin(), of.past.begin() + static_cast<std::ptrdiff_t>(of.unneeded));
   of.forgotten += of.unneeded;

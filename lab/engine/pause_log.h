@@ -11,11 +11,14 @@
 // most of the buffer they speak for, and a wait has the origin that the packet names which ends it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <rte_prefetch.h>
 
 #include "lab/topology/topology.h"
 #include "lab/workload/workload.h"
@@ -62,7 +65,7 @@ class PauseLog {
   // Without `keeps_all` pauses are forgotten that nothing in the queue has seen, and `intervals` has a part of them.
   // Then packets leave a queue in the order in which they came.
   explicit PauseLog(size_t ports, bool keeps_all = true)
-      : keeps_all_(keeps_all), queues_(ports * kTrafficClasses), paused_(ports) {}
+      : keeps_all_(keeps_all), queues_(ports * kTrafficClasses), paused_(ports), latest_(ports) {}
 
   // What a port's pauses are from `now` on; `origin` is that of the frame which said so.
   void note(PortIndex port, uint8_t paused, PauseOrigin origin, Time now) {
@@ -82,32 +85,47 @@ class PauseLog {
   void correct_origin(PortIndex port, unsigned traffic_class, PauseOrigin origin) {
     queue(port, traffic_class).open_origin = origin;
   }
-  // Bit = class that is held back now.
+  // Bit = class that is held back now, as was last noted.
   uint8_t paused(PortIndex port) const { return paused_[port]; }
 
+  // Asks for what a packet that comes or goes there will read.
+  void prefetch(PortIndex port, unsigned traffic_class) const {
+    const Queue& of = queue(port, traffic_class);
+    rte_prefetch0(&of);
+    rte_prefetch0(&of.last_origin);
+  }
+
+  // Whether it would be known below for some `since`.
+  bool has_origin(PortIndex port, unsigned traffic_class) const {
+    return ((paused_[port] >> traffic_class) & 1U) != 0 || queue(port, traffic_class).last_until != 0;
+  }
   // Of the pause that holds the queue back, or of the last that has ended after `since`; unknown if there is none.
   PauseOrigin origin_since(PortIndex port, unsigned traffic_class, Time since) const {
     const Queue& of = queue(port, traffic_class);
     if (((paused_[port] >> traffic_class) & 1U) != 0) return of.open_origin;
-    return !of.past.empty() && of.past.back().until > since ? of.past.back().origin : PauseOrigin();
+    return of.last_until > since ? of.last_origin : PauseOrigin();
   }
 
   // A packet of that message has stood in a queue since `since` and leaves it at `now`: the pauses meanwhile held the
   // message back. What several packets of it wait for together counts once.
   void note_wait(PortIndex port, unsigned traffic_class, MessageId message, Time since, Time now) {
+    if (latest_[port] <= since) return;
     Queue& of = queue(port, traffic_class);
-    if (of.past.empty()) return;
-    if (of.past.back().until > since) add_wait(of, {message, port, static_cast<uint8_t>(traffic_class)}, since, now);
+    if (of.last_until > since) add_wait(of, {message, port, static_cast<uint8_t>(traffic_class)}, since, now);
     forget(of, since);
   }
   // A packet of no message has left a queue in which it had stood since `since`.
-  void note_left(PortIndex port, unsigned traffic_class, Time since) { forget(queue(port, traffic_class), since); }
+  void note_left(PortIndex port, unsigned traffic_class, Time since) {
+    if (latest_[port] > since) forget(queue(port, traffic_class), since);
+  }
 
   // All pauses that have ended, by port, class and time; and what waited, in no order.
   std::vector<PauseInterval> intervals() const;
   std::vector<HeldMessage> held() const;
 
  private:
+  static constexpr Time kNotYet = ~Time{0};
+
   struct Past {
     Time from;
     Time until;
@@ -115,13 +133,6 @@ class PauseLog {
     Duration before;  // how long the queue's pauses before it lasted, in all
     uint64_t run;     // number of the first of the pauses up to this one that have its origin
     Duration length() const { return until - from; }
-  };
-  struct Queue {
-    Time open_since = 0;  // of the pause that goes on
-    PauseOrigin open_origin;
-    uint64_t forgotten = 0;  // pauses that are no more in `past`: the number of its first
-    size_t unneeded = 0;     // at the front of `past`, that nothing in the queue has seen
-    std::vector<Past> past;
   };
   struct Key {
     MessageId message;
@@ -138,6 +149,26 @@ class PauseLog {
     void add(PauseOrigin origin, Duration time);
   };
 
+  struct Recent {
+    MessageId message = 0;
+    Wait* wait = nullptr;  // of it in this queue
+  };
+  // What packets ask for fills the first cache line, and what the end of a pause needs of those before it the second:
+  // `past` itself is cold.
+  struct alignas(64) Queue {
+    Time open_since = 0;  // of the pause that goes on
+    PauseOrigin open_origin;
+    Time last_until = 0;           // when the last of `past` was over; 0 if there is none
+    Time next_unneeded = kNotYet;  // when that of the others was which comes first
+    size_t unneeded = 0;           // at the front of `past`, that nothing in the queue has seen
+    std::vector<Past> past;
+    PauseOrigin last_origin;         // of the last of `past`
+    uint64_t last_run = 0;           // likewise
+    Duration total = 0;              // how long all pauses lasted that are over
+    uint64_t forgotten = 0;          // pauses that are no more in `past`: the number of its first
+    std::array<Recent, 4> recent{};  // by message, modulo
+  };
+
   const Queue& queue(PortIndex port, unsigned traffic_class) const {
     return queues_[port * size_t{kTrafficClasses} + traffic_class];
   }
@@ -145,15 +176,17 @@ class PauseLog {
     return queues_[port * size_t{kTrafficClasses} + traffic_class];
   }
   void close(Queue& of, Time now) const;
-  void add_wait(const Queue& of, const Key& key, Time since, Time now);
-  void forget(Queue& of, Time since) const {
-    if (!keeps_all_ && !of.past.empty() && of.past[of.unneeded].until <= since) drop_unneeded(of, since);
+  Wait& wait_of(Queue& of, const Key& key);
+  void add_wait(Queue& of, const Key& key, Time since, Time now);
+  static void forget(Queue& of, Time since) {
+    if (of.next_unneeded <= since) drop_unneeded(of, since);
   }
   static void drop_unneeded(Queue& of, Time since);
 
   bool keeps_all_;
   std::vector<Queue> queues_;    // by port and class
   std::vector<uint8_t> paused_;  // by port, bit = class
+  std::vector<Time> latest_;     // by port: when the last pause that is over was; most packets ask for no more
   std::unordered_map<Key, Wait, KeyHash> waits_;
 };
 

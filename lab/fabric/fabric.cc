@@ -317,9 +317,8 @@ RunResult Run::collect(RunResult::End end, Time at) {
   }
   collect_flow_control(*fabric_, result);
   collect_credits(*fabric_, result);
-  if (!fabric_->subnets.empty()) {
-    result.packet_hops -= std::min(result.packet_hops, result.control_frames + result.healing.notices_sent);
-  }
+  // What links say to each other is no packet of a host's: pause frames, flow-control packets, notices.
+  result.packet_hops -= std::min(result.packet_hops, result.control_frames + result.healing.notices_sent);
   result.deadlock = watch_.found();
   for (const auto& host : fabric_->hosts) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) result.host_pause_time += host->paused_time(tc, result.ended_at);

@@ -43,6 +43,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
   for (size_t i = 0; i < uplinks_.size(); ++i) ports_[uplinks_[i]].uplink = static_cast<uint16_t>(i);
   uplink_bytes_.resize(uplinks_.size());
   unrouted_.resize(ports_.size());
+  lanes_ = pipeline_.lanes();
   if (settings.log_pauses) {
     start_log(settings.keeps_all_pauses);
   }
@@ -69,12 +70,15 @@ void LabSwitch::fetch_ports(const Window& window) const {
     PortSet::visit_bits(arriving, word, [&](PortId port) {
       ports_[port].in->prefetch_for_receiver(window.parity);
       rte_prefetch0(&pipeline_.counters().ports[port]);
+      if (lanes_ != nullptr) prefetch_lanes(port);
     });
   }
   busy_.for_each([&](PortId port) {
     ports_[port].out->prefetch_for_sender(window.parity);
     pipeline_.port(port).prefetch(ports_[port].traffic_class);
     rte_prefetch0(&pipeline_.counters().ports[port]);
+    if (lanes_ != nullptr) lanes_->prefetch(port);
+    if (pause_log_ != nullptr) pause_log_->prefetch(port, ports_[port].traffic_class);
   });
 }
 
@@ -109,6 +113,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     Packet* packet = arrival.packet;
     PacketMeta& meta = meta_of(packet);
     const PortId in = meta.in_port;  // once it is forwarded, the packet may be somebody else's
+    const bool ends_here = lanes_ != nullptr && dataplane::is_credit_packet(packet);
     meta.arrival = now;
     run_timers(now, window);
     send_in_time_order(now, window);
@@ -116,6 +121,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
     wake_ports(now);
+    if (ends_here) continue;
     if (sink_.taken != dropped) {
       note_drop(in, now);
       continue;
@@ -235,19 +241,22 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
 // What leaves any port before `until`, at equal times the lower port first, and what happens to pauses meanwhile.
 void LabSwitch::send_in_time_order(Time until, const Window& window) {
   for (;;) {
+    const Time attention = next_attention();
+    if (until <= std::min(first_departure_, attention)) return;
     PortId first = kNoPort;
-    Time now = until;
-    busy_.for_each([&](PortId port) {
-      if (departures_[port] >= now) return;
-      now = departures_[port];
-      first = port;
+    Time now = kNever;
+    busy_.for_each([&](PortId port) {  // without a branch: which port is next cannot be foreseen
+      const Time at = departures_[port];
+      first = at < now ? port : first;
+      now = std::min(now, at);
     });
-    if (const Time at = next_attention(); at < until && at <= now) {
-      pipeline_.attend(at);
-      wake_ports(at);
+    first_departure_ = now;
+    if (attention < until && attention <= now) {
+      pipeline_.attend(attention);
+      wake_ports(attention);
       continue;
     }
-    if (first == kNoPort) return;
+    if (now >= until) return;
     depart(first, now, window);
   }
 }
@@ -316,6 +325,7 @@ void LabSwitch::wake_ports(Time now) {
 void LabSwitch::schedule_departure(PortId port, Time now) {
   if (departures_[port] != kNever) return;
   departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
+  first_departure_ = std::min(first_departure_, departures_[port]);
   busy_.add(port);
 }
 

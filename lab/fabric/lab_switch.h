@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include <rte_prefetch.h>
+
 #include "dataplane/pipeline.h"
 #include "lab/engine/fabric_settings.h"
 #include "lab/engine/live_node.h"
@@ -122,14 +124,33 @@ class LabSwitch : public LiveNode {
   // --- what holds packets back (lab_switch_pauses.cc); only with a log
   void start_log(bool keeps_all);
   void hear_origin(const Packet* packet);
-  void note_queued(const Packet* packet, Time now);
+  // The packet stands in an egress queue now.
+  void note_queued(const Packet* packet, Time now) {
+    if (lanes_ == nullptr) return;
+    const PacketMeta& meta = meta_of(packet);
+    waiting(meta.in_port, meta.arrival_lane, meta.out_port) += packet->pkt_len;
+    note_stalls(meta.out_port, now);
+  }
   void note_departure(PortId port, Packet* packet, Time now);
   void note_pauses(PortId port, Time now);
+  // Of the port's lanes: most of the time nothing has changed.
+  void note_stalls(PortId port, Time now) {
+    const uint8_t stalled = lanes_->port(port).stalled;
+    if (stalled != pause_log_->paused(port)) pause_log_->note_each(port, stalled, heard_at(port), now);
+  }
+  // Asks for what packets that come by a port with lanes will read.
+  void prefetch_lanes(PortId port) const {
+    lanes_->prefetch(port);
+    if (pause_log_ != nullptr) rte_prefetch0(&waiting_[port * lane_count_ * departures_.size()]);
+  }
+  PauseOrigin* heard_at(PortId port) { return &heard_[port * size_t{kTrafficClasses}]; }
   void note_flush(PortId port, Time now);
   PauseOrigin origin_named_by(const Packet* pause_frame) const;
   PauseOrigin origin_behind(PortId in, unsigned vl) const;
   PauseOrigin origin_at(PortId out, unsigned traffic_class) const;
-  uint32_t& waiting(PortId in, unsigned vl, PortId out) { return waiting_[(in * lanes_ + vl) * ports_.size() + out]; }
+  uint32_t& waiting(PortId in, unsigned vl, PortId out) {
+    return waiting_[(in * lane_count_ + vl) * departures_.size() + out];
+  }
 
   void sample(Time now);
 
@@ -151,6 +172,7 @@ class LabSwitch : public LiveNode {
   PortSet flying_;                 // ports with packets that have been collected and not arrived
   PortSet busy_;                   // ports with something to send
   std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
+  Time first_departure_ = 0;       // no port sends before; where they do in the order of time
   Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
   Time timer_ = kNever;            // the next event, version, repetition or sample
   std::vector<Arrival> arrivals_;  // of the window, in order
@@ -165,7 +187,8 @@ class LabSwitch : public LiveNode {
   std::unique_ptr<PauseLog> pause_log_;
   std::vector<PauseOrigin> heard_;  // by port and class: of the last pause frame (all alike), or flow-control packet
   std::vector<uint32_t> waiting_;   // bytes that came by a port and lane and wait at a port; only of lanes
-  size_t lanes_ = 0;
+  const dataplane::Lanes* lanes_ = nullptr;  // of InfiniBand links
+  size_t lane_count_ = 0;
   std::vector<uint64_t> unrouted_;  // by port: packets that found no way, as last seen
   DropCounts drops_{};              // on its outgoing links; the pipeline counts its own
 };

@@ -20,17 +20,17 @@ unsigned lane_of(const Packet* credit_packet) {
 void LabSwitch::start_log(bool keeps_all) {
   pause_log_ = std::make_unique<PauseLog>(ports_.size(), keeps_all);
   heard_.resize(ports_.size() * kTrafficClasses);
-  if (pipeline_.lanes() == nullptr) return;
-  lanes_ = pipeline_.lanes()->port(0).credits.lanes();
-  waiting_.resize(ports_.size() * lanes_ * ports_.size());
+  if (lanes_ == nullptr) return;
+  lane_count_ = lanes_->port(0).credits.lanes();
+  waiting_.resize(ports_.size() * lane_count_ * ports_.size());
 }
 
 // --- packets that arrive
 
 void LabSwitch::hear_origin(const Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
-  PauseOrigin* heard = &heard_[meta.in_port * size_t{kTrafficClasses}];
-  if (pipeline_.lanes() == nullptr) {
+  PauseOrigin* heard = heard_at(meta.in_port);
+  if (lanes_ == nullptr) {
     if (meta.l3 == L3::kNone) std::fill_n(heard, kTrafficClasses, PauseOrigin(meta.owner));
     return;
   }
@@ -40,28 +40,24 @@ void LabSwitch::hear_origin(const Packet* packet) {
   pause_log_->correct_origin(static_cast<PortIndex>(meta.in_port), vl, heard[vl]);
 }
 
-// The packet stands in an egress queue now.
-void LabSwitch::note_queued(const Packet* packet, Time now) {
-  if (pipeline_.lanes() == nullptr) return;
-  const PacketMeta& meta = meta_of(packet);
-  waiting(meta.in_port, meta.arrival_lane, meta.out_port) += packet->pkt_len;
-  note_pauses(meta.out_port, now);
-}
-
 // --- packets that leave
 
 void LabSwitch::note_departure(PortId port, Packet* packet, Time now) {
   PacketMeta& meta = meta_of(packet);
-  const bool has_lanes = pipeline_.lanes() != nullptr;
-  if (has_lanes && dataplane::is_management_packet(packet)) return;  // it waits for nobody
-  if (has_lanes ? dataplane::is_credit_packet(packet) : meta.l3 == L3::kNone) {
-    meta.owner = (has_lanes ? origin_behind(port, lane_of(packet)) : origin_named_by(packet)).mark();
+  if (lanes_ == nullptr) {
+    if (meta.l3 == L3::kNone) {
+      meta.owner = origin_named_by(packet).mark();
+      return;
+    }
+  } else if (dataplane::is_credit_packet(packet)) {
+    meta.owner = origin_behind(port, lane_of(packet)).mark();
     return;
-  }
-  if (has_lanes) {
+  } else if (dataplane::is_management_packet(packet)) {
+    return;  // it waits for nobody
+  } else {
     uint32_t& bytes = waiting(meta.in_port, meta.arrival_lane, port);
     bytes -= std::min(bytes, packet->pkt_len);
-    note_pauses(port, now);
+    note_stalls(port, now);
   }
   if (meta.owner != kNoOwner) {
     pause_log_->note_wait(port, meta.traffic_class, message_of(meta.owner), meta.arrival, now);
@@ -71,11 +67,10 @@ void LabSwitch::note_departure(PortId port, Packet* packet, Time now) {
 }
 
 void LabSwitch::note_pauses(PortId port, Time now) {
-  const PauseOrigin* heard = &heard_[port * size_t{kTrafficClasses}];
-  if (const dataplane::Lanes* lanes = pipeline_.lanes()) {
-    pause_log_->note_each(port, lanes->port(port).stalled, heard, now);
+  if (lanes_ != nullptr) {
+    note_stalls(port, now);
   } else {
-    pause_log_->note(port, pipeline_.pauses(port).paused(), *heard, now);
+    pause_log_->note(port, pipeline_.pauses(port).paused(), *heard_at(port), now);
   }
 }
 
@@ -121,13 +116,13 @@ PauseOrigin LabSwitch::origin_named_by(const Packet* pause_frame) const {
 
 // That fills the buffer behind a port's lane: where most of it waits.
 PauseOrigin LabSwitch::origin_behind(PortId in, unsigned vl) const {
-  const uint32_t* held = &waiting_[(in * lanes_ + vl) * ports_.size()];
-  const auto most = std::max_element(held, held + ports_.size());
+  const uint32_t* held = &waiting_[(in * lane_count_ + vl) * departures_.size()];
+  const auto most = std::max_element(held, held + departures_.size());
   if (*most == 0) return {};
   const auto out = static_cast<PortId>(most - held);
   const dataplane::EgressScheduler& port = pipeline_.port(out);
   unsigned lane = 0;
-  for (unsigned other = 1; other < lanes_; ++other) {
+  for (unsigned other = 1; other < lane_count_; ++other) {
     if (port.queue(other).bytes() > port.queue(lane).bytes()) lane = other;
   }
   return origin_at(out, lane);
@@ -137,6 +132,7 @@ PauseOrigin LabSwitch::origin_behind(PortId in, unsigned vl) const {
 PauseOrigin LabSwitch::origin_at(PortId out, unsigned tc) const {
   const dataplane::EgressQueue& queue = pipeline_.port(out).queue(tc);
   if (queue.empty()) return {};
+  if (!pause_log_->has_origin(out, tc)) return {id_, out};  // the packet at its head need not be looked at
   const PauseOrigin passed_on = pause_log_->origin_since(out, tc, meta_of(queue.front()).arrival);
   return passed_on.is_known() ? passed_on : PauseOrigin(id_, out);
 }

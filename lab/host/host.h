@@ -182,7 +182,11 @@ class Host : public LiveNode {
 
   // --- what holds messages back (pauses.cc)
   void note_pauses(uint8_t paused, Time now);
-  void note_stalls(Time now);
+  // Most of the time nothing has changed.
+  void note_stalls(Time now) {
+    if (lanes_->port.stalled == pause_log_->paused(0)) return;
+    pause_log_->note_each(0, lanes_->port.stalled, heard_.data(), now);
+  }
   void hear_origin(const Packet* credit_packet, unsigned vl);
   void note_turn(uint32_t index, MessageId message, Time now);
   unsigned class_to(HostId peer) const { return lanes_ == nullptr ? kDataClass : lanes_->writer.lane_to(peer); }

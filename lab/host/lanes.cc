@@ -82,7 +82,7 @@ void Host::review_lanes(Time now) {
   for (unsigned vl = 0; vl < credits.lanes(); ++vl) {
     const auto bit = static_cast<uint8_t>(1U << vl);
     GrowingRing<uint32_t>& turns = lanes_->turns[vl];
-    drop_idle_turns(turns);
+    if (!turns.empty()) drop_idle_turns(turns);
     if (!gates_.empty()) hold_back(turns, now);
     const bool cnps = !lanes_->cnps[vl].empty();
     const bool acks = cnps || !lanes_->acks[vl].empty();
@@ -90,7 +90,9 @@ void Host::review_lanes(Time now) {
     if (acks && credits.may_send(vl, credits.blocks_of(cnps ? kInfinibandCnpFrame : kInfinibandAckFrame))) {
       lanes_->ack_ready |= bit;
     }
-    if (data) {
+    if (data && credits.may_send(vl, lanes_->longest)) {
+      lanes_->data_ready |= bit;
+    } else if (data) {
       const uint32_t payload = send_queues_[turns.front()].next_payload(settings_.nic.mtu);
       if (credits.may_send(vl, credits.blocks_of(infiniband_data_frame(payload)))) lanes_->data_ready |= bit;
     }

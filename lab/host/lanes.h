@@ -46,6 +46,7 @@ struct HostLanes {
         period(flowctl::credit_period(settings.credits, settings.link.rate)) {
     port.credits.configure(settings.credits, settings.link);
     port.arbitrate_by(settings.arbitration);
+    longest = port.credits.blocks_of(settings.link.packet);
     if (settings.partitions != nullptr) port.partitions = settings.partitions->keys_of(host);
   }
 
@@ -53,6 +54,7 @@ struct HostLanes {
   dataplane::Lanes::Port port;
   Duration period;
   bool period_kept = false;
+  uint32_t longest = 0;  // blocks of the longest packet
   // By lane.
   std::array<GrowingRing<WaitingAck>, flowctl::LinkCredits::kMaxLanes> acks;
   std::array<GrowingRing<uint32_t>, flowctl::LinkCredits::kMaxLanes> cnps;   // receive queues whose peer is to be told

@@ -6,8 +6,6 @@ namespace heddle::lab {
 
 void Host::note_pauses(uint8_t paused, Time now) { pause_log_->note(0, paused, heard_.front(), now); }
 
-void Host::note_stalls(Time now) { pause_log_->note_each(0, lanes_->port.stalled, heard_.data(), now); }
-
 void Host::hear_origin(const Packet* credit_packet, unsigned vl) {
   heard_[vl] = PauseOrigin(meta_of(credit_packet).owner);
   pause_log_->correct_origin(0, vl, heard_[vl]);

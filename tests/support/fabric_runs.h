@@ -133,7 +133,7 @@ inline void expect_books_balance(const lab::RunResult& result) {
   EXPECT_LE(result.retransmitted, result.data_packets);
   uint64_t crossed = 0;
   for (const lab::LinkLoad& link : result.links) crossed += link.a_to_b_packets + link.b_to_a_packets;
-  EXPECT_EQ(result.packet_hops, crossed);
+  EXPECT_EQ(result.packet_hops + result.control_frames + result.healing.notices_sent, crossed);
 }
 
 }  // namespace heddle::support
