@@ -21,4 +21,20 @@ FlowletTable::FlowletTable(uint32_t flows, Duration idle_time, bool resident) {
   idle_ticks_ = static_cast<uint32_t>(std::clamp<Duration>(idle_time >> kTickBits, 1, UINT32_MAX / 2));
 }
 
+// In the place of the flow that has paused longest, if that is long enough.
+FlowletTable::Found FlowletTable::make_entry(Set& set, uint32_t tag, uint32_t tick) const {
+  unsigned oldest = 0;
+  uint32_t longest = 0;
+  for (unsigned way = 0; way < kWays; ++way) {
+    const uint32_t idle = set.who[way] == 0 ? ~0U : tick - set.seen[way];
+    if (idle <= longest) continue;
+    longest = idle;
+    oldest = way;
+  }
+  if (longest < idle_ticks_) return {};
+  set.who[oldest] = tag;
+  set.seen[oldest] = tick;
+  return {State::kFresh, &set.who[oldest]};
+}
+
 }  // namespace heddle::lb

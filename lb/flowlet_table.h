@@ -45,7 +45,7 @@ class FlowletTable {
   };
 
   // The flow's entry, made if need be and stamped with `now`; a fresh one's member must be set.
-  Found find(uint32_t flow_hash, Time now);
+  [[gnu::always_inline]] Found find(uint32_t flow_hash, Time now);
 
   void prefetch(uint32_t flow_hash) const { __builtin_prefetch(&sets_[key_of(flow_hash) >> shift_], 1); }
 
@@ -67,6 +67,7 @@ class FlowletTable {
     void operator()(void* memory) const { std::free(memory); }  // NOLINT(cppcoreguidelines-no-malloc)
   };
 
+  Found make_entry(Set& set, uint32_t tag, uint32_t tick) const;
   // The entries with that tag, a bit each.
   static unsigned ways_of(const Set& set, uint32_t tag);
   static uint64_t key_of(uint32_t flow_hash) { return flow_hash * 0x9e3779b97f4a7c15; }
@@ -106,18 +107,7 @@ inline FlowletTable::Found FlowletTable::find(uint32_t flow_hash, Time now) {
     set.seen[way] = tick;
     return {paused ? State::kPaused : State::kLive, &set.who[way]};
   }
-  unsigned oldest = 0;
-  uint32_t longest = 0;
-  for (unsigned way = 0; way < kWays; ++way) {
-    const uint32_t idle = set.who[way] == 0 ? ~0U : tick - set.seen[way];
-    if (idle <= longest) continue;
-    longest = idle;
-    oldest = way;
-  }
-  if (longest < idle_ticks_) return {};
-  set.who[oldest] = tag;
-  set.seen[oldest] = tick;
-  return {State::kFresh, &set.who[oldest]};
+  return make_entry(set, tag, tick);
 }
 
 }  // namespace heddle::lb

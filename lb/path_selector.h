@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "lb/flow_hash.h"
 #include "lb/flowlet_table.h"
@@ -70,13 +69,16 @@ class PathSelector {
   template <typename Ports>
   unsigned select_flowlet(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
   template <typename Ports>
+  [[gnu::noinline]] unsigned begin_flowlet(const GroupView& group, GroupState& state, FlowletTable::Found found,
+                                           bool can_stay, const Ports& ports);
+  template <typename Ports>
   unsigned choose(const GroupView& group, GroupState& state, const uint32_t* flow_hash, const Ports& ports);
   template <typename Ports>
   unsigned less_loaded_of_two(const GroupView& group, const Ports& ports);
   template <typename Ports>
   unsigned best_of_all(const GroupView& group, bool by_band, const Ports& ports);
   template <typename Ports>
-  Duration load_of(const NextHop& member, const Ports& ports) const {
+  [[gnu::always_inline]] Duration load_of(const NextHop& member, const Ports& ports) const {
     return quality_.load(member.port, ports.drain_time(member.port));
   }
   // Takes copies, so that a loop over packets may keep its own in registers.
@@ -157,7 +159,13 @@ unsigned PathSelector::select_flowlet(const GroupView& group, GroupState& state,
   const bool can_stay = last < group.size && ports.is_up(group.members[last].port);
   if (found.state == FlowletTable::State::kLive && can_stay) [[likely]]
     return last;
+  return begin_flowlet(group, state, found, can_stay, ports);
+}
 
+template <typename Ports>
+unsigned PathSelector::begin_flowlet(const GroupView& group, GroupState& state, FlowletTable::Found found,
+                                     bool can_stay, const Ports& ports) {
+  const unsigned last = found.member();
   unsigned pick = choose(group, state, nullptr, ports);
   if (pick == kNone || !ports.is_up(group.members[pick].port)) pick = live_member(group, draw(), ports);
   // Against herds: a flow leaves its member only for one that is at least a band better.
@@ -274,19 +282,21 @@ unsigned PathSelector::live_member(GroupView group, uint32_t hash, Ports ports) 
   return best;
 }
 
-// The order is re-drawn after every round: switches that keep one order fall into step with each other (last flow of a
-// 1,024-host permutation 202–210 µs when re-permuted every round, 720–830 µs when never).
+// The order is drawn anew in every round: switches that keep one order fall into step with each other (last flow of a
+// 1,024-host permutation 202–210 µs when re-drawn every round, 720–830 µs when never). It is drawn as it is used (one
+// step of Fisher and Yates's shuffle a packet), so that no packet pays for a round.
 inline unsigned PathSelector::next_in_turn(GroupState& state, unsigned members) {
-  if (state.members != members) {
+  if (state.members != members) [[unlikely]] {
     state.members = static_cast<uint8_t>(members);
     for (unsigned i = 0; i < members; ++i) state.order[i] = static_cast<uint8_t>(i);
     state.position = 0;
   }
-  if (state.position == 0) {
-    for (unsigned i = members - 1; i > 0; --i) std::swap(state.order[i], state.order[random_.below(i + 1)]);
-  }
-  const unsigned pick = state.order[state.position];
-  state.position = static_cast<uint8_t>(state.position + 1U == members ? 0 : state.position + 1U);
+  const unsigned position = state.position;
+  const unsigned taken = position + random_.below(members - position);
+  const uint8_t pick = state.order[taken];
+  state.order[taken] = state.order[position];
+  state.order[position] = pick;
+  state.position = static_cast<uint8_t>(position + 1U == members ? 0 : position + 1U);
   return pick;
 }
 
