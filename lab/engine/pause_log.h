@@ -90,6 +90,7 @@ class PauseLog {
 
   // Asks for what a packet that comes or goes there will read.
   void prefetch(PortIndex port, unsigned traffic_class) const {
+    if (latest_[port] == 0) return;  // it will not
     const Queue& of = queue(port, traffic_class);
     rte_prefetch0(&of);
     rte_prefetch0(&of.last_origin);

@@ -67,8 +67,8 @@ void LabSwitch::fetch_tables() const {
 void LabSwitch::fetch_ports(const Window& window) const {
   for (size_t word = 0; word < inbox_.words(); ++word) {
     const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
-    PortSet::visit_bits(arriving, word, [&](PortId port) {
-      ports_[port].in->prefetch_for_receiver(window.parity);
+    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_for_receiver(window.parity); });
+    PortSet::visit_bits(arriving | busy_.word(word), word, [&](PortId port) {
       rte_prefetch0(&pipeline_.counters().ports[port]);
       if (lanes_ != nullptr) prefetch_lanes(port);
     });
@@ -76,8 +76,6 @@ void LabSwitch::fetch_ports(const Window& window) const {
   busy_.for_each([&](PortId port) {
     ports_[port].out->prefetch_for_sender(window.parity);
     pipeline_.port(port).prefetch(ports_[port].traffic_class);
-    rte_prefetch0(&pipeline_.counters().ports[port]);
-    if (lanes_ != nullptr) lanes_->prefetch(port);
     if (pause_log_ != nullptr) pause_log_->prefetch(port, ports_[port].traffic_class);
   });
 }
@@ -115,8 +113,8 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     const PortId in = meta.in_port;  // once it is forwarded, the packet may be somebody else's
     const bool ends_here = lanes_ != nullptr && dataplane::is_credit_packet(packet);
     meta.arrival = now;
-    run_timers(now, window);
-    send_in_time_order(now, window);
+    if (timer_ < now) run_timers(now, window);
+    if (has_to_send(now)) send_in_time_order(now, window);
     if (pause_log_ != nullptr) hear_origin(packet);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
@@ -240,9 +238,8 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
 
 // What leaves any port before `until`, at equal times the lower port first, and what happens to pauses meanwhile.
 void LabSwitch::send_in_time_order(Time until, const Window& window) {
-  for (;;) {
+  while (has_to_send(until)) {
     const Time attention = next_attention();
-    if (until <= std::min(first_departure_, attention)) return;
     PortId first = kNoPort;
     Time now = kNever;
     busy_.for_each([&](PortId port) {  // without a branch: which port is next cannot be foreseen
@@ -368,8 +365,6 @@ void LabSwitch::send_probes(Time now, const Window& window) {
   });
   wake_ports(now);
 }
-
-Time LabSwitch::next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
 
 void LabSwitch::apply_events(Time now) {
   const size_t before = next_port_event_ + next_version_;

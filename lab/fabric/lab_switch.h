@@ -119,7 +119,9 @@ class LabSwitch : public LiveNode {
   void stop(PortId port);
   void note_drop(PortId in, Time now);
   Time next_timer() const;
-  Time next_attention() const;
+  Time next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
+  // Whether anything might leave, or happen to pauses, before `until`.
+  bool has_to_send(Time until) const { return first_departure_ < until || next_attention() < until; }
 
   // --- what holds packets back (lab_switch_pauses.cc); only with a log
   void start_log(bool keeps_all);
