@@ -1,6 +1,7 @@
 #include "lab/fabric/lab_switch.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <rte_prefetch.h>
 
@@ -215,7 +216,7 @@ void LabSwitch::collect(const Window& window) {
     if (wire.empty()) flying_.remove(port);
   });
   for (const Arrival& arrival : arrivals_) pipeline_.prefetch_members(arrival.packet);
-  std::sort(arrivals_.begin(), arrivals_.end(), [](const Arrival& a, const Arrival& b) { return a.order < b.order; });
+  time_order_.sort(arrivals_, static_cast<unsigned>(std::bit_width((window.end - window.begin) << 16U | 0xffffU)));
 }
 
 // The survivors keep their order, so one walk finds each one's time again. Packets of one port never arrive at one

@@ -12,6 +12,7 @@
 #include "lab/engine/live_node.h"
 #include "lab/engine/pause_log.h"
 #include "lab/engine/run_result.h"
+#include "lab/engine/time_order.h"
 #include "lab/engine/wire.h"
 #include "lab/fabric/switch_prober.h"
 
@@ -94,11 +95,6 @@ class LabSwitch : public LiveNode {
     uint64_t taken = 0;
   };
 
-  struct Arrival {
-    uint64_t order;  // time since the window began, port
-    Packet* packet;
-  };
-
   void collect(const Window& window);
   void prefetch_departing(PortId port) const;
   void forward_in_time_order(const Window& window);
@@ -178,6 +174,7 @@ class LabSwitch : public LiveNode {
   Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
   Time timer_ = kNever;            // the next event, version, repetition or sample
   std::vector<Arrival> arrivals_;  // of the window, in order
+  TimeOrder time_order_;
   std::array<Packet*, kBurst> burst_{};
   std::array<Time, kBurst> burst_times_{};
 
