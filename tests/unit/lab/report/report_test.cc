@@ -14,7 +14,6 @@ namespace heddle::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using ::testing::ElementsAre;
 
 // Three messages of one packet among three hosts on one switch. Alone, each takes 2 × (4178 + 86) × 80 ps + 4 µs.
 constexpr Duration kAlone = 2 * (4178 + 86) * 80 + 4 * kMicrosecond;
