@@ -66,6 +66,8 @@ class PauseLog {
   // Then packets leave a queue in the order in which they came.
   explicit PauseLog(size_t ports, bool keeps_all = true)
       : keeps_all_(keeps_all), queues_(ports * kTrafficClasses), paused_(ports), latest_(ports) {}
+  PauseLog(const PauseLog&) = delete;  // queues point into `waits_`
+  PauseLog& operator=(const PauseLog&) = delete;
 
   // What a port's pauses are from `now` on; `origin` is that of the frame which said so.
   void note(PortIndex port, uint8_t paused, PauseOrigin origin, Time now) {

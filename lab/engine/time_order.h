@@ -41,8 +41,8 @@ class TimeOrder {
     const unsigned slot_bits = std::min<unsigned>(kSlotBits, std::bit_width(arrivals.size()));
     const unsigned slots = 1U << slot_bits;
     const unsigned shift = bits - slot_bits;
-    std::array<uint32_t, 1U << kSlotBits>
-        place;  // NOLINT(cppcoreguidelines-pro-type-member-init): as far as it is used
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): as many as there are slots
+    std::array<uint32_t, 1U << kSlotBits> place;
     std::fill_n(place.begin(), slots, 0);
     for (const Arrival& arrival : arrivals) ++place[arrival.order >> shift];
     uint32_t fullest = 0;

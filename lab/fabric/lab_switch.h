@@ -139,7 +139,7 @@ class LabSwitch : public LiveNode {
   // Asks for what packets that come by a port with lanes will read.
   void prefetch_lanes(PortId port) const {
     lanes_->prefetch(port);
-    if (pause_log_ != nullptr) rte_prefetch0(&waiting_[port * lane_count_ * departures_.size()]);
+    if (pause_log_ != nullptr) rte_prefetch0(waiting_at(port, 0));
   }
   PauseOrigin* heard_at(PortId port) { return &heard_[port * size_t{kTrafficClasses}]; }
   void note_flush(PortId port, Time now);
@@ -147,8 +147,11 @@ class LabSwitch : public LiveNode {
   PauseOrigin origin_behind(PortId in, unsigned vl) const;
   PauseOrigin origin_at(PortId out, unsigned traffic_class) const;
   uint32_t& waiting(PortId in, unsigned vl, PortId out) {
-    return waiting_[(in * lane_count_ + vl) * departures_.size() + out];
+    return waiting_[(in * lane_count_ + vl) * port_count() + out];
   }
+  const uint32_t* waiting_at(PortId in, unsigned vl) const { return &waiting_[(in * lane_count_ + vl) * port_count()]; }
+  // By a vector that is at hand whenever packets come or go.
+  size_t port_count() const { return departures_.size(); }
 
   void sample(Time now);
 

@@ -116,8 +116,8 @@ PauseOrigin LabSwitch::origin_named_by(const Packet* pause_frame) const {
 
 // That fills the buffer behind a port's lane: where most of it waits.
 PauseOrigin LabSwitch::origin_behind(PortId in, unsigned vl) const {
-  const uint32_t* held = &waiting_[(in * lane_count_ + vl) * departures_.size()];
-  const auto most = std::max_element(held, held + departures_.size());
+  const uint32_t* held = waiting_at(in, vl);
+  const auto most = std::max_element(held, held + port_count());
   if (*most == 0) return {};
   const auto out = static_cast<PortId>(most - held);
   const dataplane::EgressScheduler& port = pipeline_.port(out);

@@ -98,8 +98,8 @@ void put_infiniband(const Scenario& scenario, Json& json) {
   json["partitions"] = Json::array();
   for (const Partition& partition : settings.partitions) {
     Json& item = json["partitions"].emplace_back(Json{{"name", partition.name}, {"key", partition.key}});
-    if (!partition.full.empty()) item["hosts"] = host_list_json(partition.full);
-    if (!partition.limited.empty()) item["limited"] = host_list_json(partition.limited);
+    if (!partition.full.empty()) item["hosts"] = numbers_json(partition.full);
+    if (!partition.limited.empty()) item["limited"] = numbers_json(partition.limited);
   }
   put_infiniband_routing(settings, json);
   json["credits"] = {{"buffer", config::print_bytes(credits.buffer)},

@@ -39,7 +39,7 @@ Json service_levels_json(uint16_t levels) {
   for (uint32_t level = 0; level < kServiceLevels; ++level) {
     if (((levels >> level) & 1U) != 0) numbers.push_back(level);
   }
-  return host_list_json(numbers);
+  return numbers_json(numbers);
 }
 
 void read_infiniband_routing(const Map& section, InfinibandSettings& settings) {

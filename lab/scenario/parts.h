@@ -59,9 +59,10 @@ void put_infiniband_routing(const InfinibandSettings& settings, Json& json);
 // Whole numbers up to `most` and ranges of them: `0`, `0-15`, `[0-7, 12, 32-39]` (workload.cc). `accepted`: what an
 // error says would be right.
 std::vector<uint32_t> read_numbers(const config::Value& value, uint32_t most, std::string_view accepted);
+// As they are read; consecutive ones become ranges.
+Json numbers_json(const std::vector<uint32_t>& numbers);
 // A list of hosts, `[0-3, 9]`, each once (workload.cc).
 std::vector<HostId> read_host_list(const config::Value& value);
-Json host_list_json(const std::vector<HostId>& hosts);
 // `service_levels` of a map, bit = level (infiniband_routing.cc).
 uint16_t read_service_levels(const config::Map& map, uint16_t by_default);
 Json service_levels_json(uint16_t levels);

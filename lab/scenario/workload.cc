@@ -106,27 +106,11 @@ std::optional<std::vector<HostId>> read_hosts_of(const Value& value) {
   return read_numbers(value, kMaxHosts - 1, "auto, or host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
 }
 
-// Runs of consecutive numbers as ranges.
-Json hosts_json(const std::vector<HostId>& hosts) {
-  Json json = Json::array();
-  for (size_t begin = 0; begin < hosts.size();) {
-    size_t end = begin + 1;
-    while (end < hosts.size() && hosts[end] == hosts[end - 1] + 1) ++end;
-    if (end - begin == 1) {
-      json.push_back(hosts[begin]);
-    } else {
-      json.push_back(fmt::format("{}-{}", hosts[begin], hosts[end - 1]));
-    }
-    begin = end;
-  }
-  return json;
-}
-
 Json job_json(const JobSpec& job) {
   Json json{{"kind", job.kind}, {"name", job.name}};
   json.update(pattern_json(job));
   if (job.hosts) {
-    json["hosts"] = hosts_json(*job.hosts);
+    json["hosts"] = numbers_json(*job.hosts);
   } else if (job.ranks != 0) {
     json["ranks"] = job.ranks;
   }
@@ -157,10 +141,23 @@ std::vector<uint32_t> read_numbers(const Value& value, uint32_t most, std::strin
   return numbers;
 }
 
+Json numbers_json(const std::vector<uint32_t>& numbers) {
+  Json json = Json::array();
+  for (size_t begin = 0; begin < numbers.size();) {
+    size_t end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (end - begin == 1) {
+      json.push_back(numbers[begin]);
+    } else {
+      json.push_back(fmt::format("{}-{}", numbers[begin], numbers[end - 1]));
+    }
+    begin = end;
+  }
+  return json;
+}
+
 std::vector<HostId> read_host_list(const Value& value) {
   return read_numbers(value, kMaxHosts - 1, "host numbers and ranges such as 7, 0-15 or [0-7, 32-39]");
 }
-
-Json host_list_json(const std::vector<HostId>& hosts) { return hosts_json(hosts); }
 
 }  // namespace heddle::lab
