@@ -182,13 +182,10 @@ class Pipeline {
   // InfiniBand: after ports went down or came up, or tables changed. Neighbours hear what cannot be reached from here
   // any more, or can again (dataplane/reach.h).
   void review_reach();
-  // Whether notices are to be sent again, and does so: after an interval that the owner keeps.
+  // Whether notices are to be sent again, after an interval that the owner keeps.
   bool repeats_notices() const { return lanes_ != nullptr && lanes_->reach().has_repeats(); }
-  void repeat_notices() {
-    lanes_->reach().repeat(*tables_);
-    tell_neighbours();
-    flush_drops();
-  }
+  // Sends them again. Only if `repeats_notices`.
+  void repeat_notices();
   // What the port's peer has told it to hold back.
   const flowctl::PauseState& pauses(PortId port) const { return controls_[port].pauses; }
   // What the PFC watchdog found, in order; the first kMaxIncidents. For the thread that runs the pipeline: others read

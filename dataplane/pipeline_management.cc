@@ -14,6 +14,12 @@ void Pipeline::review_reach() {
   flush_drops();
 }
 
+void Pipeline::repeat_notices() {
+  lanes_->reach().repeat(*tables_);
+  tell_neighbours();
+  flush_drops();
+}
+
 void Pipeline::receive_management(Packet* packet) {
   const PortId in = meta_of(packet).in_port;
   ++lanes_->port(in).management_received;
