@@ -30,7 +30,7 @@ void PacketArena::add_slab() {
     std::byte* at = slab + i * bytes;
     auto* packet = new (at) Packet{};
     new (at + sizeof(Packet)) PacketMeta{};
-    packet->buf_addr = at + sizeof(Packet) + kPrivateBytes;
+    packet->buf_addr = at + header_offset(header_room_);
     packet->buf_len = header_room_;
     packet->priv_size = kPrivateBytes;
     packet->data_off = 0;

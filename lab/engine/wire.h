@@ -20,7 +20,12 @@
 
 namespace heddle::lab {
 
-// Packets in order of arrival, which is in their metadata.
+// When a packet that is under way arrives. The lab's packets have no bus address, and the field lies in the mbuf's
+// first cache line: sending a packet that has waited for long fetches no other.
+inline Time arrival_of(const Packet* packet) { return packet->buf_iova; }
+inline void set_arrival(Packet* packet, Time at) { packet->buf_iova = at; }
+
+// Packets in order of arrival.
 class FlightList {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -121,7 +126,7 @@ class alignas(128) Wire {
       if (fate != DropReason::kNone) return fate;
       if (capture_ != nullptr) capture_->add(packet, end);
     }
-    meta_of(packet).arrival = end + sent_.delay;
+    set_arrival(packet, end + sent_.delay);
     if (outbox_[parity].empty()) sent_.bell.ring(parity);
     outbox_[parity].push(packet);
     sent_.packets++;
@@ -147,7 +152,7 @@ class alignas(128) Wire {
   // Takes over what was sent in the window before.
   void collect(unsigned parity) { outbox_[1 - parity].move_to(flights_); }
   bool empty() const { return flights_.empty(); }
-  Time next_arrival() const { return flights_.empty() ? ~Time{0} : meta_of(flights_.front()).arrival; }
+  Time next_arrival() const { return flights_.empty() ? ~Time{0} : arrival_of(flights_.front()); }
   Packet* pop() { return flights_.pop(); }
   // What the receiver may want prefetched before it pops.
   const Packet* front() const { return flights_.front(); }
@@ -163,11 +168,11 @@ class alignas(128) Wire {
   // Once that has come: asks for what tells the receiver.
   void prefetch_bell(unsigned parity) const { sent_.bell.prefetch(parity); }
   // Before `collect`: asks for the packets that it will find.
-  void prefetch_packets(unsigned parity) const {
-    if (!flights_.empty()) prefetch_packet(flights_.front());
+  void prefetch_packets(unsigned parity, const PacketArena::Cache& packets) const {
+    if (!flights_.empty()) packets.prefetch(flights_.front());
     for (const Packet* packet : outbox_[1 - parity].first()) {
       if (packet == nullptr) return;
-      prefetch_packet(packet);
+      packets.prefetch(packet);
     }
   }
 

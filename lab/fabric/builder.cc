@@ -28,7 +28,10 @@ void HostLookup::lookup6(const dataplane::Ipv6Address* /*destinations*/, datapla
 }
 
 uint16_t header_room_for(const Topology& topology, const FabricSettings& settings) {
-  if (!settings.switches.path_delay.enabled) return kHeaderRoom;
+  if (!settings.switches.path_delay.enabled) {
+    const bool small = settings.hosts.link_layer == LinkLayer::kEthernet && !settings.hosts.dcqcn;  // no CNPs
+    return small ? kHeaderRoomInMbuf : kHeaderRoom;
+  }
   return std::max(kHeaderRoom, static_cast<uint16_t>(telemetry::probe_frame_bytes(probe_hops(topology))));
 }
 

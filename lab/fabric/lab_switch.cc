@@ -84,7 +84,7 @@ void LabSwitch::fetch_ports(const Window& window) const {
 void LabSwitch::fetch_packets(const Window& window) const {
   for (size_t word = 0; word < inbox_.words(); ++word) {
     const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
-    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity); });
+    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity, *window.packets); });
   }
   busy_.for_each([&](PortId port) {
     if (departures_[port] >= window.end) return;
@@ -181,7 +181,10 @@ size_t LabSwitch::choose_paths(size_t from, const Window& window) {
 void LabSwitch::prefetch_departing(PortId port) const {
   const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
   for (uint32_t behind = 0; behind < 5; ++behind) {
-    if (const Packet* packet = queue.peek(behind); packet != nullptr) prefetch_packet_to_send(packet);
+    const Packet* packet = queue.peek(behind);
+    if (packet == nullptr) return;
+    rte_prefetch0(packet);
+    if (in_time_order_) rte_prefetch0(&meta_of(packet));  // what it gives back to buffers and lanes
   }
 }
 
@@ -204,7 +207,7 @@ void LabSwitch::collect(const Window& window) {
     while (arrival < window.end) {
       burst_[n] = wire.pop();
       burst_times_[n] = arrival;
-      if (!wire.empty()) prefetch_packet(wire.front());
+      if (!wire.empty()) window.packets->prefetch(wire.front());
       if (++n == kBurst) {
         take_in(port, window, n);
         n = 0;

@@ -63,7 +63,7 @@ void Host::run(const Window& window) {
     if (pause_.expire(now) != was_paused && pause_log_ != nullptr) note_pauses(pause_.paused(), expiry);
     if (arrival == now) {
       Packet* packet = in_.pop();
-      if (!in_.empty()) prefetch_packet(in_.front());
+      if (!in_.empty()) window.packets->prefetch(in_.front());
       arrive(packet, now);
       window.packets->put(packet);
     } else if (timer == now) {

@@ -88,7 +88,7 @@ class Host : public LiveNode {
     in_.prefetch_for_receiver(window.parity);
     out_.prefetch_for_sender(window.parity);
   }
-  void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity); }
+  void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity, *window.packets); }
   Time next_event() const override;
   uint64_t packets_held() const override { return acks_.size() + cnps_.size(); }
   const DropCounts& drops() const override { return drops_; }

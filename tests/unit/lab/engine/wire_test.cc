@@ -55,7 +55,7 @@ TEST_F(WireTest, DeliversInOrderAfterTheDelayInTheNextWindow) {
     while (!wire.empty() && random.below(4) != 0) {
       ASSERT_LT(arrived.size(), known);
       const Time at = wire.next_arrival();
-      EXPECT_EQ(meta_of(wire.front()).arrival, at);
+      EXPECT_EQ(arrival_of(wire.front()), at);
       arrived.push_back(at);
       cache_.put(wire.pop());
     }

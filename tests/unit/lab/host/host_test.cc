@@ -128,8 +128,8 @@ TEST_F(HostTest, WritesWholeHeaders) {
     EXPECT_EQ(static_cast<net::Opcode>(bth.opcode), opcodes[i]);
     EXPECT_EQ(bth.psn, i);
     EXPECT_EQ(bth.dest_qp, Host::receive_queue_number(0));
-    EXPECT_EQ(meta_of(packet).arrival, (i + 1) * Rate::gbps(100).time_for(packets[0]->pkt_len + kEthernetOverhead) -
-                                           (i == 2 ? Rate::gbps(100).time_for(1024 - 952) : 0) + kDelay);
+    EXPECT_EQ(arrival_of(packet), (i + 1) * Rate::gbps(100).time_for(packets[0]->pkt_len + kEthernetOverhead) -
+                                      (i == 2 ? Rate::gbps(100).time_for(1024 - 952) : 0) + kDelay);
   }
 }
 
@@ -142,7 +142,7 @@ TEST_F(HostTest, QueuePairsTakeTurns) {
   for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(destination_of(packets[i]), i % 4 < 2 ? 1U : 2U) << "packet " << i;
   for (unsigned i = 20; i < 50; ++i) EXPECT_EQ(destination_of(packets[i]), 1U);
   const Duration packet = Rate::gbps(100).time_for(4096 + kDataFrameOverhead + kEthernetOverhead);
-  for (unsigned i = 0; i < 50; ++i) EXPECT_EQ(meta_of(packets[i]).arrival, (i + 1) * packet + kDelay);
+  for (unsigned i = 0; i < 50; ++i) EXPECT_EQ(arrival_of(packets[i]), (i + 1) * packet + kDelay);
 }
 
 TEST_F(HostTest, OneSourcePortPerQueuePairAsLinuxDoes) {
@@ -218,8 +218,8 @@ TEST_F(HostTest, PacesAQueuePairAfterACnp) {
   EXPECT_NEAR(static_cast<double>(paced), static_cast<double>(at_line_rate) / (1 - 0.98447 / 2), 1e3);
   ASSERT_GT(packets.size(), 80U);
   for (size_t i = 1; i < packets.size(); ++i) {
-    const Time begin = meta_of(packets[i - 1]).arrival - kDelay - at_line_rate;
-    const Duration gap = meta_of(packets[i]).arrival - meta_of(packets[i - 1]).arrival;
+    const Time begin = arrival_of(packets[i - 1]) - kDelay - at_line_rate;
+    const Duration gap = arrival_of(packets[i]) - arrival_of(packets[i - 1]);
     EXPECT_EQ(gap, begin < 14 * kMicrosecond ? at_line_rate : paced) << "packet " << i;
   }
   EXPECT_EQ(host_->counters().cnps_received, 1U);
@@ -233,7 +233,7 @@ TEST_F(HostTest, ASlowQueuePairLeavesTheWireToOthers) {
   const std::vector<Packet*> packets = sent_until(100 * kMicrosecond);
   const Duration packet = Rate::gbps(100).time_for(4096 + kDataFrameOverhead + kEthernetOverhead);
   size_t slowed = 0;
-  for (const Packet* p : packets) slowed += destination_of(p) == 1 && meta_of(p).arrival > 40 * kMicrosecond ? 1 : 0;
+  for (const Packet* p : packets) slowed += destination_of(p) == 1 && arrival_of(p) > 40 * kMicrosecond ? 1 : 0;
   EXPECT_GE(packets.size(), 100 * kMicrosecond / packet) << "the wire is never idle";
   EXPECT_LT(slowed, 60 * kMicrosecond / packet / 4) << "a fair share would be half of the wire";
   EXPECT_GT(slowed, 2U);
@@ -250,7 +250,7 @@ TEST_F(HostTest, AnswersMarksWithCongestionNotifications) {
     const net::Bth& bth = bth_of(packet);
     acks += static_cast<net::Opcode>(bth.opcode) == net::Opcode::kRcAck ? 1 : 0;
     if (static_cast<net::Opcode>(bth.opcode) != net::Opcode::kCnp) continue;
-    cnps.push_back((meta_of(packet).arrival - kDelay) / kMicrosecond);
+    cnps.push_back((arrival_of(packet) - kDelay) / kMicrosecond);
     EXPECT_EQ(frame_of(packet)[15], 48U << 2U) << "class 6, not ECN-capable";
     EXPECT_EQ(bth.congestion, net::kBthBecn);
     EXPECT_EQ(bth.psn, 0U);
@@ -312,9 +312,9 @@ TEST_F(HostTest, HonoursPfc) {
     const Duration takes = Rate::gbps(100).time_for(4096 + kDataFrameOverhead + kEthernetOverhead);
     Time resumed = kNever;
     for (const Packet* packet : packets) {
-      const double begin = to_microseconds(meta_of(packet).arrival - kDelay - takes);
+      const double begin = to_microseconds(arrival_of(packet) - kDelay - takes);
       EXPECT_FALSE(begin >= row.silent_from_us && begin < row.silent_to_us - 1e-6) << begin;
-      if (begin >= row.silent_from_us) resumed = std::min(resumed, meta_of(packet).arrival - kDelay - takes);
+      if (begin >= row.silent_from_us) resumed = std::min(resumed, arrival_of(packet) - kDelay - takes);
     }
     if (row.silent_to_us != 0) {
       EXPECT_NEAR(to_microseconds(resumed), row.silent_to_us, 1e-6) << "at once";
@@ -337,7 +337,7 @@ TEST_F(HostTest, APauseHoldsBackItsClassAlone) {
   EXPECT_EQ(static_cast<net::Opcode>(bth_of(packets[0]).opcode), net::Opcode::kCnp);
   const std::vector<Packet*> later = sent_until(400 * kMicrosecond);
   ASSERT_EQ(later.size(), 2U) << "the ACK and the message, when the pause is over";
-  EXPECT_GE(meta_of(later[0]).arrival, 2 * kMicrosecond + flowctl::pause_time(0xffff, Rate::gbps(100)) + kDelay);
+  EXPECT_GE(arrival_of(later[0]), 2 * kMicrosecond + flowctl::pause_time(0xffff, Rate::gbps(100)) + kDelay);
 }
 
 TEST_F(HostTest, IgnoresOtherMacControlFrames) {
