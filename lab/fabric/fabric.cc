@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 #include <sys/resource.h>
@@ -38,9 +39,7 @@ class Run {
         warm_up_(settings.run.warm_up == 0 ? kNever : settings.run.warm_up),
         probing_(settings.switches.path_delay.enabled) {
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
-    for (auto& host : fabric_->hosts) nodes_.push_back(host.get());
-    for (auto& node : fabric_->switches) nodes_.push_back(node.get());
-    for (const LiveNode* node : nodes_) next_events_.push_back(node->next_event());
+    line_up_nodes();
     make_blocks();
     workload_messages_ = size_of(workload).messages;
   }
@@ -53,12 +52,13 @@ class Run {
   struct Block {
     size_t from = 0;
     size_t to = 0;
-    std::vector<size_t> due{};     // nodes with something to do in the window
-    Time next = kNever;            // the earliest of what its nodes will do, and of what they sent
-    Time first_sent = kNever;      // arrival of the first packet they sent in the last window
-    std::vector<HostId> causes{};  // hosts whose messages have an effect on other hosts
+    std::vector<size_t> due{};    // places of nodes with something to do in the window
+    Time next = kNever;           // the earliest of what its nodes will do, and of what they sent
+    Time first_sent = kNever;     // arrival of the first packet they sent in the last window
+    std::vector<Host*> causes{};  // hosts whose messages have an effect on other hosts
   };
 
+  void line_up_nodes();
   void make_blocks();
   void run_window(const Window& window);
   void run_block(Block& block, Window window, unsigned thread);
@@ -77,8 +77,10 @@ class Run {
   const FabricSettings& settings_;
   std::unique_ptr<Fabric> fabric_;
   DeadlockWatch watch_;
-  std::vector<LiveNode*> nodes_;
-  std::vector<Time> next_events_;  // by node
+  std::vector<LiveNode*> nodes_;   // in the order in which they run
+  std::vector<size_t> place_of_;   // by NodeId, in that order
+  std::vector<Time> next_events_;  // by place
+  std::vector<Host*> host_at_;     // by place; null: a switch
   std::vector<Block> blocks_;
   tbb::affinity_partitioner affinity_;  // a block keeps to its thread: its queues are in that core's cache
   tbb::global_control limit_threads_;   // also allows more threads than CPUs, which tests ask for
@@ -133,6 +135,22 @@ RunResult Run::go() {
   return result;
 }
 
+// Pod by pod, since most packets stay near: what a node has just sent is still in the cache, or in that of its thread,
+// when the one that it went to runs.
+void Run::line_up_nodes() {
+  std::vector<NodeId> order(topology_.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [this](NodeId a, NodeId b) { return topology_.nodes[a].pod < topology_.nodes[b].pod; });
+  place_of_.resize(order.size());
+  for (const NodeId id : order) {
+    place_of_[id] = nodes_.size();
+    nodes_.push_back(&fabric_->node(id));
+    next_events_.push_back(nodes_.back()->next_event());
+    host_at_.push_back(topology_.is_host(id) ? fabric_->hosts[id].get() : nullptr);
+  }
+}
+
 void Run::make_blocks() {
   const size_t count = threads() == 1 ? 1 : std::min<size_t>(nodes_.size(), threads() * 8U);
   for (size_t i = 0; i < count; ++i) blocks_.push_back({nodes_.size() * i / count, nodes_.size() * (i + 1) / count});
@@ -154,7 +172,8 @@ void Run::run_window(const Window& window) {
   });
 }
 
-// The nodes that have something to do; those to come are fetched into the cache meanwhile.
+// The nodes that have something to do; those to come are fetched into the cache meanwhile. Every second window goes
+// through them backwards: it begins with those whose memory the window before has left in the cache.
 void Run::run_block(Block& block, Window window, unsigned thread) {
   window.packets = caches_[thread].get();
   Time first_sent = kNever;
@@ -169,6 +188,7 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
       block.next = std::min(block.next, next_events_[node]);
     }
   }
+  if (window.parity != 0) std::reverse(block.due.begin(), block.due.end());
   const std::vector<size_t>& due = block.due;
   for (size_t i = 0; i < due.size(); ++i) {
     if (i + 3 < due.size()) nodes_[due[i + 3]]->fetch_tables();
@@ -178,24 +198,23 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
     nodes_[node]->run(window);
     next_events_[node] = nodes_[node]->next_event();
     block.next = std::min(block.next, next_events_[node]);
-    if (node < fabric_->hosts.size() && !fabric_->hosts[node]->outgoing().empty()) {
-      block.causes.push_back(static_cast<HostId>(node));
-    }
+    if (Host* host = host_at_[node]; host != nullptr && !host->outgoing().empty()) block.causes.push_back(host);
   }
   block.first_sent = first_sent;
   block.next = std::min(block.next, first_sent);
 }
 
-// Effects on other hosts, in the order of the hosts that caused them. They lie at least a window ahead.
+// Effects on other hosts. They lie at least a window ahead, and hosts keep what is to come in order of time and kind.
 void Run::pass_triggers() {
   for (Block& block : blocks_) {
-    for (const HostId cause : block.causes) {
-      for (const RemoteTrigger& trigger : fabric_->hosts[cause]->outgoing()) {
+    for (Host* cause : block.causes) {
+      for (const RemoteTrigger& trigger : cause->outgoing()) {
         fabric_->hosts[trigger.host]->deliver(trigger);
-        next_events_[trigger.host] = std::min(next_events_[trigger.host], trigger.at);
+        Time& next_event = next_events_[place_of_[trigger.host]];
+        next_event = std::min(next_event, trigger.at);
         block.next = std::min(block.next, trigger.at);
       }
-      fabric_->hosts[cause]->outgoing().clear();
+      cause->outgoing().clear();
     }
   }
 }
