@@ -67,6 +67,11 @@ class EgressScheduler {
   unsigned schedule(Packet** out, unsigned room, Time now) {
     return schedule(out, room, now, [](Packet*, uint64_t) {});
   }
+  // The same with room for one: null if nothing may start.
+  Packet* schedule_one(Time now) {
+    if (!has_turn(now) || idle()) return nullptr;
+    return take_one(pick_class(), [](Packet*, uint64_t) {});
+  }
   // Whether the wire is free at `now` for a frame that no queue holds, and its time on the wire, which the next packet
   // waits for.
   bool may_send_at(Time now) const { return rate_.is_unlimited() || !before(now, wire_free_at_); }
@@ -106,6 +111,15 @@ class EgressScheduler {
  private:
   static constexpr unsigned kDrainBits = 20;
 
+  // Whether the wire is free at `now`. Once it was, it is not in arrears by more than the port may catch up.
+  bool has_turn(Time now) {
+    if (rate_.is_unlimited()) return true;
+    if (before(now, wire_free_at_)) return false;
+    // Also while there is nothing to send: after 106 days it would seem to lie ahead.
+    wire_free_at_ = later_of(wire_free_at_, now - catch_up_);
+    return true;
+  }
+
   template <typename Each>
   Packet* take_one(unsigned traffic_class, const Each& each);
   template <typename Each>
@@ -141,11 +155,7 @@ class EgressScheduler {
 template <typename Each>
 unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now, const Each& each) {
   const bool paced = !rate_.is_unlimited();
-  if (paced) {
-    if (before(now, wire_free_at_)) return 0;
-    // Also while there is nothing to send: after 106 days it would seem to lie ahead.
-    wire_free_at_ = later_of(wire_free_at_, now - catch_up_);
-  }
+  if (!has_turn(now)) return 0;
   unsigned n = 0;
   while (n < room && !idle() && !(paced && before(now, wire_free_at_))) {
     // One packet where classes compete, a run where one is alone.

@@ -120,7 +120,15 @@ class Pipeline {
   // early drops and PFC (`is_simple`). False: dropped.
   bool choose(Packet* packet, Time now);
   bool admit(Packet* packet, Time now);
-  bool is_simple() const { return !careful_ && !has_pfc_ && lanes_ == nullptr; }
+  // `egress` for one packet, likewise; null if none may start.
+  Packet* egress_one(PortId out, Time now) {
+    Packet* packet = egress_[out].schedule_one(now);
+    if (packet == nullptr) return nullptr;
+    counters_.ports[out].tx_packets.add(1);
+    counters_.ports[out].tx_bytes.add(packet->pkt_len);
+    return packet;
+  }
+  bool is_simple() const { return !careful_ && !has_pfc_ && !has_probes_ && lanes_ == nullptr; }
   // Asks for the cache lines that `choose`, and then `admit`, will read of this packet's group and port.
   void prefetch_group(const Packet* packet) const { tables_->prefetch(meta_of(packet).route); }
   void prefetch_members(const Packet* packet) const;
@@ -157,6 +165,7 @@ class Pipeline {
     }
     awakened_.clear();
   }
+  bool has_awakened() const { return !awakened_.empty(); }
   // Whether the port has anything that may leave once the wire is free.
   bool has_work(PortId out, Time now) const {
     return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now)) ||
@@ -246,6 +255,7 @@ class Pipeline {
   void charge_burst(const Packet* first);
   DropReason enqueue(Packet* packet, PortId out);
   const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);
+  const lb::NextHop* hashed_path(const lb::GroupView& group, const Packet* packet, Time now) const;
   static lb::Scheduler scheduler_for(const Packet* packet, const lb::GroupView& group);
   void prepare_choices(Packet* const* packets, unsigned count, Time now);
   DropReason hand_over(Packet* packet, PortId out);

@@ -81,9 +81,7 @@ inline unsigned Pipeline::forward_run(Packet* const* packets, unsigned count, co
     }
     const lb::NextHop* next = nullptr;
     if constexpr (kHashed) {
-      const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});
-      if (pick != lb::PathSelector::kNone) [[likely]]
-        next = group.members + pick;
+      next = hashed_path(group, packet, now);
     } else {
       next = choose_path(to, packet, now);
     }
@@ -142,7 +140,12 @@ void Pipeline::keep_here(Packet* packet, const Towards& to, Time now) {
 
 bool Pipeline::choose(Packet* packet, Time now) {
   const Towards to = towards(meta_of(packet).route);
-  const lb::NextHop* next = choose_path(to, packet, now);
+  const lb::NextHop* next = nullptr;
+  if (to.state != nullptr && to.group.is_hashed()) [[likely]] {
+    next = hashed_path(to.group, packet, now);
+  } else {
+    next = choose_path(to, packet, now);
+  }
   if (next != nullptr) [[likely]] {
     take_path(packet, *next);
     return true;
@@ -166,7 +169,7 @@ void Pipeline::prefetch_members(const Packet* packet) const {
   const lb::NextHopGroup* group = tables_->group_for(meta_of(packet).route);
   if (group == nullptr) return;
   rte_prefetch0(group->members.data());
-  rte_prefetch0(&group_states_[tables_->index_of(group)]);
+  if (group->scheduler.choice != lb::Choice::kHash) rte_prefetch0(&group_states_[tables_->index_of(group)]);
 }
 
 inline Pipeline::Towards Pipeline::towards(RouteId route) {
@@ -176,6 +179,12 @@ inline Pipeline::Towards Pipeline::towards(RouteId route) {
     to.state = &group_states_[tables_->index_of(group)];
   }
   return to;
+}
+
+// Of a group that goes by the hash alone.
+inline const lb::NextHop* Pipeline::hashed_path(const lb::GroupView& group, const Packet* packet, Time now) const {
+  const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});
+  return pick == lb::PathSelector::kNone ? nullptr : group.members + pick;
 }
 
 inline const lb::NextHop* Pipeline::choose_path(const Towards& to, const Packet* packet, Time now) {

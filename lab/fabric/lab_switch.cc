@@ -27,7 +27,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
       versions_(std::move(versions)),
       events_(std::move(events)),
       notice_interval_(settings.notice_interval),
-      in_time_order_(settings.in_time_order || !pipeline_.is_simple() || prober_ != nullptr),
+      in_time_order_(settings.in_time_order || settings.log_pauses || !pipeline_.is_simple() || prober_ != nullptr),
       flying_(ports_.size()),
       busy_(ports_.size()),
       departures_(ports_.size(), kNever),
@@ -84,7 +84,8 @@ void LabSwitch::fetch_ports(const Window& window) const {
 void LabSwitch::fetch_packets(const Window& window) const {
   for (size_t word = 0; word < inbox_.words(); ++word) {
     const uint64_t arriving = flying_.word(word) | inbox_.peek(word, window.parity);
-    PortSet::visit_bits(arriving, word, [&](PortId port) { ports_[port].in->prefetch_packets(window.parity, *window.packets); });
+    PortSet::visit_bits(arriving, word,
+                        [&](PortId port) { ports_[port].in->prefetch_packets(window.parity, *window.packets); });
   }
   busy_.for_each([&](PortId port) {
     if (departures_[port] >= window.end) return;
@@ -225,7 +226,8 @@ void LabSwitch::collect(const Window& window) {
 // The survivors keep their order, so one walk finds each one's time again. Packets of one port never arrive at one
 // time.
 void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
-  std::array<Packet*, kBurst> kept = burst_;
+  std::array<Packet*, kBurst> kept;  // NOLINT(cppcoreguidelines-pro-type-member-init): as many as there are packets
+  std::copy_n(burst_.begin(), count, kept.begin());
   const unsigned n = pipeline_.ingress(port, kept.data(), count, window.begin);
   unsigned at = 0;
   for (unsigned i = 0; i < n; ++i, ++at) {
@@ -235,9 +237,16 @@ void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
   }
 }
 
-// What leaves a port before `until`.
+// What leaves a port before `until`, where nothing but its own queues has a say.
 inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& window) {
-  while (departures_[port] < until) depart(port, departures_[port], window);
+  Time& departure = departures_[port];
+  while (departure < until) {
+    const Time now = departure;
+    Packet* packet = pipeline_.egress_one(port, now);
+    departure = pipeline_.port(port).wire_free_at();
+    if (pipeline_.port(port).idle()) stop(port);
+    if (packet != nullptr) put_on_wire(port, packet, now, window);
+  }
 }
 
 // What leaves any port before `until`, at equal times the lower port first, and what happens to pauses meanwhile.
@@ -262,8 +271,7 @@ void LabSwitch::send_in_time_order(Time until, const Window& window) {
   }
 }
 
-// Timers before `until`, each after what left before it.
-void LabSwitch::run_timers(Time until, const Window& window) {
+void LabSwitch::expire_timers(Time until, const Window& window) {
   for (; timer_ < until; timer_ = std::min(next_timer(), next_sample_)) {
     if (in_time_order_) {
       send_in_time_order(timer_, window);
@@ -283,14 +291,18 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
     stop(port);
     return;
   }
-  const dataplane::EgressScheduler& scheduler = pipeline_.port(port);
-  const Time end = scheduler.wire_free_at();
-  departures_[port] = end;
+  departures_[port] = pipeline_.port(port).wire_free_at();
   if (!pipeline_.has_work(port, now)) stop(port);
   wake_ports(now);
   if (pause_log_ != nullptr) note_departure(port, packet, now);
+  put_on_wire(port, packet, now, window);
+}
+
+// A packet that has begun at `now`.
+inline void LabSwitch::put_on_wire(PortId port, Packet* packet, Time now, const Window& window) {
+  const Time end = pipeline_.port(port).wire_free_at();
   const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
-  if (lost != DropReason::kNone) {
+  if (lost != DropReason::kNone) [[unlikely]] {
     drops_[static_cast<size_t>(lost)]++;
     note_loss(now);
     window.packets->put(packet);
@@ -315,19 +327,11 @@ void LabSwitch::stop(PortId port) {
   busy_.remove(port);
 }
 
-// Ports that a pause has let go, or that have a pause frame to send.
-void LabSwitch::wake_ports(Time now) {
+void LabSwitch::wake_awakened(Time now) {
   pipeline_.take_awakened([this, now](PortId port) {
     if (pause_log_ != nullptr) note_pauses(port, now);
     if (pipeline_.has_work(port, now)) schedule_departure(port, now);
   });
-}
-
-void LabSwitch::schedule_departure(PortId port, Time now) {
-  if (departures_[port] != kNever) return;
-  departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
-  first_departure_ = std::min(first_departure_, departures_[port]);
-  busy_.add(port);
 }
 
 // --- timers: links that change, tables that take over

@@ -103,15 +103,31 @@ class LabSwitch : public LiveNode {
   void take_in(PortId port, const Window& window, unsigned count);
   void bring_up_to_date(PortId port, Time until, const Window& window);
   void send_in_time_order(Time until, const Window& window);
-  void run_timers(Time until, const Window& window);
+  // Timers before `until`, each after what left before it.
+  void run_timers(Time until, const Window& window) {
+    if (timer_ < until) [[unlikely]]
+      expire_timers(until, window);
+  }
+  void expire_timers(Time until, const Window& window);
   void depart(PortId port, Time now, const Window& window);
+  void put_on_wire(PortId port, Packet* packet, Time now, const Window& window);
   void apply_events(Time now);
   void send_probes(Time now, const Window& window);
   void plan_repeats(Time now);
   void repeat_notices(Time now);
   Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
-  void schedule_departure(PortId port, Time now);
-  void wake_ports(Time now);
+  void schedule_departure(PortId port, Time now) {
+    if (departures_[port] != kNever) return;
+    departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
+    first_departure_ = std::min(first_departure_, departures_[port]);
+    busy_.add(port);
+  }
+  // Ports that a pause has let go, or that have a pause frame to send.
+  void wake_ports(Time now) {
+    if (pipeline_.has_awakened()) [[unlikely]]
+      wake_awakened(now);
+  }
+  void wake_awakened(Time now);
   void stop(PortId port);
   void note_drop(PortId in, Time now);
   Time next_timer() const;

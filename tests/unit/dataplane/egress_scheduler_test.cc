@@ -302,6 +302,39 @@ TEST(Bursts, ChooseAsPacketByPacketDoes) {
   EXPECT_TRUE(one.empty());
 }
 
+// Asked for one packet, it gives the one that a burst of one would have.
+TEST(Bursts, OfOneAreTheSamePackets) {
+  EgressSettings settings = strict_from(6);
+  settings.rate = Rate::gbps(100);
+  for (unsigned tc = 0; tc < 6; ++tc) settings.classes[tc].weight = static_cast<uint16_t>(tc + 1);
+  EgressScheduler by_burst = scheduler_with(settings);
+  EgressScheduler one_by_one = scheduler_with(settings);
+  Stock stock;
+  Random random(7);
+  for (unsigned i = 0; i < 2000; ++i) {
+    Packet* packet = stock.make(static_cast<uint8_t>(random.below(kTrafficClasses)), 64 + random.below(4000));
+    by_burst.enqueue(packet);
+    one_by_one.enqueue(packet);
+  }
+  unsigned sent = 0;
+  unsigned waits = 0;
+  for (Time now = 0; !by_burst.empty(); now += 100 * kNanosecond) {
+    const auto paused = static_cast<uint8_t>(now % kMicrosecond == 0 ? random.below(256) : 0);
+    by_burst.set_paused(paused);
+    one_by_one.set_paused(paused);
+    Packet* expected = nullptr;
+    const unsigned n = by_burst.schedule(&expected, 1, now);
+    ASSERT_EQ(one_by_one.schedule_one(now), n == 0 ? nullptr : expected) << "after " << sent;
+    ASSERT_EQ(one_by_one.wire_free_at(), by_burst.wire_free_at());
+    ASSERT_EQ(one_by_one.scheduled_bytes(), by_burst.scheduled_bytes());
+    sent += n;
+    waits += 1 - n;
+  }
+  EXPECT_TRUE(one_by_one.empty());
+  EXPECT_EQ(sent, 2000U);
+  EXPECT_GT(waits, 0U);  // the wire was busy, or everything paused
+}
+
 // -- pause ------------------------------------------------------------------------------------------------------------
 
 TEST(Pause, EveryMaskHoldsItsClassesAndOnlyThem) {
