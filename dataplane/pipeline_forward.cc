@@ -139,18 +139,20 @@ void Pipeline::keep_here(Packet* packet, const Towards& to, Time now) {
 }
 
 bool Pipeline::choose(Packet* packet, Time now) {
-  const Towards to = towards(meta_of(packet).route);
+  const lb::NextHopGroup* group = tables_->group_for(meta_of(packet).route);
   const lb::NextHop* next = nullptr;
-  if (to.state != nullptr && to.group.is_hashed()) [[likely]] {
-    next = hashed_path(to.group, packet, now);
+  if (group != nullptr && group->size() == 1) {  // most ways down
+    if (port_is_up_[group->members[0].port].load(std::memory_order_relaxed) != 0) next = group->members.data();
+  } else if (group != nullptr && lb::GroupView(*group).is_hashed()) [[likely]] {
+    next = hashed_path(*group, packet, now);
   } else {
-    next = choose_path(to, packet, now);
+    next = choose_path(towards(meta_of(packet).route), packet, now);
   }
   if (next != nullptr) [[likely]] {
     take_path(packet, *next);
     return true;
   }
-  keep_here<Admission::kPlain>(packet, to, now);
+  keep_here<Admission::kPlain>(packet, towards(meta_of(packet).route), now);
   flush_drops();
   return false;
 }
