@@ -11,6 +11,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "lab/engine/huge_pages.h"
 #include "lab/fabric/builder.h"
 #include "lab/fabric/credits.h"
 #include "lab/fabric/deadlock.h"
@@ -39,6 +40,7 @@ class Run {
         warm_up_(settings.run.warm_up == 0 ? kNever : settings.run.warm_up),
         probing_(settings.switches.path_delay.enabled) {
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
+    collapse_heap();
     line_up_nodes();
     make_blocks();
     workload_messages_ = size_of(workload).messages;
