@@ -50,6 +50,8 @@ class Run {
 
  private:
   unsigned threads() const { return settings_.run.thread_count(); }
+  // So many that threads end a window together.
+  static constexpr size_t kBlocksPerThread = 16;
   // Nodes that one thread runs in a window: all of them on one thread, else a part of the nodes.
   struct Block {
     size_t from = 0;
@@ -82,7 +84,7 @@ class Run {
   std::vector<LiveNode*> nodes_;   // in the order in which they run
   std::vector<size_t> place_of_;   // by NodeId, in that order
   std::vector<Time> next_events_;  // by place
-  std::vector<Host*> host_at_;     // by place; null: a switch
+  std::vector<NodeId> id_at_;      // by place
   std::vector<Block> blocks_;
   tbb::affinity_partitioner affinity_;  // a block keeps to its thread: its queues are in that core's cache
   tbb::global_control limit_threads_;   // also allows more threads than CPUs, which tests ask for
@@ -149,13 +151,22 @@ void Run::line_up_nodes() {
     place_of_[id] = nodes_.size();
     nodes_.push_back(&fabric_->node(id));
     next_events_.push_back(nodes_.back()->next_event());
-    host_at_.push_back(topology_.is_host(id) ? fabric_->hosts[id].get() : nullptr);
+    id_at_.push_back(id);
   }
 }
 
+// As many ports in each: what a node has to do grows with them.
 void Run::make_blocks() {
-  const size_t count = threads() == 1 ? 1 : std::min<size_t>(nodes_.size(), threads() * 8U);
-  for (size_t i = 0; i < count; ++i) blocks_.push_back({nodes_.size() * i / count, nodes_.size() * (i + 1) / count});
+  const size_t count = threads() == 1 ? 1 : threads() * kBlocksPerThread;
+  const size_t ports = 2 * topology_.links.size();
+  size_t before = 0;
+  size_t from = 0;
+  for (size_t place = 0; place < nodes_.size(); ++place) {
+    before += topology_.ports[id_at_[place]].size();
+    if (before * count < ports * (blocks_.size() + 1)) continue;
+    blocks_.push_back({from, place + 1});
+    from = place + 1;
+  }
 }
 
 void Run::run_window(const Window& window) {
@@ -200,7 +211,8 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
     nodes_[node]->run(window);
     next_events_[node] = nodes_[node]->next_event();
     block.next = std::min(block.next, next_events_[node]);
-    if (Host* host = host_at_[node]; host != nullptr && !host->outgoing().empty()) block.causes.push_back(host);
+    if (!topology_.is_host(id_at_[node])) continue;
+    if (Host* host = fabric_->hosts[id_at_[node]].get(); !host->outgoing().empty()) block.causes.push_back(host);
   }
   block.first_sent = first_sent;
   block.next = std::min(block.next, first_sent);
