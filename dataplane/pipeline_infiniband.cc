@@ -86,9 +86,10 @@ void Pipeline::take_into_lane(Packet* packet) {
   const unsigned vl = net::virtual_lane(*net::header_at<net::Lrh>(frame_of(packet), 0)) % kTrafficClasses;
   meta.arrival_lane = static_cast<uint8_t>(vl);
   Lanes::Port& port = lanes_->port(meta.in_port);
+  const uint8_t due = port.credits.due();
   if (!port.credits.received(vl, port.credits.blocks_of(packet->pkt_len))) [[unlikely]]
     ++port.violations;
-  if (port.credits.due() != 0) awaken(meta.in_port);
+  if (port.credits.due() != due) awaken(meta.in_port);
 }
 
 DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
@@ -146,8 +147,9 @@ Duration Pipeline::LanePorts::drain_time(PortId port) const {
 void Pipeline::release_lane(const Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
   flowctl::LinkCredits& credits = lanes_->port(meta.in_port).credits;
+  const uint8_t due = credits.due();
   credits.released(meta.arrival_lane, credits.blocks_of(packet->pkt_len));
-  if (credits.due() != 0) awaken(meta.in_port);
+  if (credits.due() != due) awaken(meta.in_port);
 }
 
 // Opens or closes a lane for its next packet.
@@ -166,9 +168,10 @@ void Pipeline::receive_credits(Packet* packet, Time now) {
   flowctl::CreditMessage message;
   if (flowctl::parse_credit_packet(frame_of(packet), packet->data_len, port.credits.format(), message) &&
       port.credits.knows(message.vl)) {
+    const unsigned before = unsigned{port.stalled} << 8U | port.credits.due();
     port.credits.heard(message);
     gate(in, message.vl, now);
-    awaken(in);
+    if ((unsigned{port.stalled} << 8U | port.credits.due()) != before) awaken(in);
   } else {
     counters_.flow_control[in].rx_malformed.add(1);
   }

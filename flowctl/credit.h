@@ -84,6 +84,8 @@ class CreditReceiver {
   // Takes it as told to the transmitter.
   uint32_t tell() { return told_ = limit(); }
   uint32_t told() const { return told_; }
+  // Blocks by which it has grown since it was last told.
+  uint32_t untold() const { return (limit() - told_) & mask_; }
   // Blocks that the transmitter may still send as far as the receiver knows; those on their way count.
   uint32_t outstanding() const { return (told_ - abr_) & mask_; }
 

@@ -2,9 +2,11 @@
 // flow-control packets.
 //
 // At once, if a lane's buffer has become freer and its peer might otherwise run out: that is, as soon as what the peer
-// may still send is less than the link carries in a round trip. And on every tick of a period that the owner keeps,
-// which heals what lost packets have left wrong. The standard repeats for ever; here a lane goes quiet after kRepeats
-// ticks in which it carried nothing, so that an idle fabric has nothing to do.
+// may still send is less than the link carries in a round trip. A buffer that holds much waits until a sixteenth of
+// that has become free beside it: meanwhile what it holds keeps the next link busy, and where every link is congested
+// there is not a flow-control packet for every packet. And on every tick of a period that the owner keeps, which tells
+// the rest, and heals what lost packets have left wrong. The standard repeats for ever; here a lane goes quiet after
+// kRepeats ticks in which nothing came, went or became free, so that an idle fabric has nothing to do.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +41,7 @@ class LinkCredits {
  public:
   static constexpr unsigned kMaxLanes = kTrafficClasses;
   static constexpr uint8_t kRepeats = 16;
+  static constexpr uint32_t kNewsOfHeld = 16;  // what is told at once is at least that part of what is held
 
   // At the start both ends know each other's buffers, as after the initialisation of the link.
   void configure(const CreditSettings& settings, const CreditLink& link) {
@@ -71,7 +74,7 @@ class LinkCredits {
     return available < low_water_ ? low_water_ - available : 0;
   }
 
-  // --- receiving
+  // --- receiving; flow-control packets may be due then
   // False if a promise was broken.
   bool received(unsigned vl, uint32_t blocks) {
     const bool kept = of_[vl].rx.receive(blocks);
@@ -81,6 +84,7 @@ class LinkCredits {
   }
   void released(unsigned vl, uint32_t blocks) {
     of_[vl].rx.release(blocks);
+    touch(vl);
     consider(vl);
   }
 
@@ -134,7 +138,9 @@ class LinkCredits {
   }
   void consider(unsigned vl) {
     const CreditReceiver& rx = of_[vl].rx;
-    if (rx.outstanding() < low_water_ && rx.limit() != rx.told()) due_ |= static_cast<uint8_t>(1U << vl);
+    if (rx.outstanding() >= low_water_) return;
+    const uint32_t news = rx.untold();
+    if (news != 0 && news * kNewsOfHeld >= rx.held()) due_ |= static_cast<uint8_t>(1U << vl);
   }
 
   struct Lane {

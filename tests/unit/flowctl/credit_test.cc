@@ -300,6 +300,33 @@ TEST(LinkCredits, SpeaksForEveryPacketWhereTheBufferIsSmallerThanTheLink) {
   }
 }
 
+TEST(LinkCredits, AFullBufferSpeaksWhenASixteenthOfWhatItHoldsIsFree) {
+  LinkCredits port;
+  port.configure({}, {.rate = Rate::gbps(100), .delay = kMicrosecond, .packet = 4122, .overhead = 2});
+  for (int i = 0; i < 31; ++i) ASSERT_TRUE(port.received(0, 65));  // 2015 of 2048 blocks: no room for another
+  while (port.due() != 0) port.take();
+  port.released(0, 65);
+  EXPECT_EQ(port.due(), 0) << "1950 are held: 65 are no sixteenth";
+  port.released(0, 65);
+  EXPECT_EQ(port.due(), 1) << "130 of 1885 are";
+  EXPECT_EQ(port.take().fccl, 2015U + 33U + 130U);
+  EXPECT_EQ(port.due(), 0);
+}
+
+TEST(LinkCredits, WhatIsNotToldAtOnceIsToldOnTheNextTick) {
+  LinkCredits port;
+  port.configure({}, {.rate = Rate::gbps(100), .delay = kMicrosecond, .packet = 4122, .overhead = 2});
+  for (int i = 0; i < 31; ++i) ASSERT_TRUE(port.received(0, 65));
+  while (port.is_restless()) port.tick();  // everything stands still for long
+  while (port.due() != 0) port.take();
+  port.released(0, 65);
+  ASSERT_EQ(port.due(), 0);
+  ASSERT_TRUE(port.is_restless()) << "or the peer would never hear of it";
+  port.tick();
+  ASSERT_EQ(port.due(), 1);
+  EXPECT_EQ(port.take().fccl, 2015U + 33U + 65U);
+}
+
 TEST(LinkCredits, RepeatsForAWhileAfterTheLastPacketAndThenGoesQuiet) {
   LinkCredits port;
   port.configure({}, {.rate = Rate::gbps(100), .delay = kMicrosecond, .packet = 4122, .overhead = 2});
