@@ -30,7 +30,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
       in_time_order_(settings.in_time_order || settings.log_pauses || !pipeline_.is_simple() || prober_ != nullptr),
       flying_(ports_.size()),
       busy_(ports_.size()),
-      departures_(ports_.size(), kNever),
+      departures_(ports_.size(), in_time_order_),
       sample_interval_(settings.sample_interval),
       next_sample_(settings.sample_interval) {
   for (PortId port = 0; port < ports_.size(); ++port) {
@@ -61,8 +61,7 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
 void LabSwitch::fetch_tables() const {
   const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
   for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
-  const auto* departures = reinterpret_cast<const std::byte*>(departures_.data());
-  for (size_t at = 0; at < departures_.size() * sizeof(Time); at += 64) rte_prefetch0(departures + at);
+  departures_.prefetch();
 }
 
 void LabSwitch::fetch_ports(const Window& window) const {
@@ -88,7 +87,7 @@ void LabSwitch::fetch_packets(const Window& window) const {
                         [&](PortId port) { ports_[port].in->prefetch_packets(window.parity, *window.packets); });
   }
   busy_.for_each([&](PortId port) {
-    if (departures_[port] >= window.end) return;
+    if (departures_.at(port) >= window.end) return;
     pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
     ports_[port].out->prefetch_bell(window.parity);
   });
@@ -199,7 +198,7 @@ void LabSwitch::collect(const Window& window) {
     PortSet::visit_bits(sent, word, [&](PortId port) { ports_[port].in->collect(window.parity); });
   }
   busy_.for_each([&](PortId port) {
-    if (departures_[port] < window.end) prefetch_departing(port);
+    if (departures_.at(port) < window.end) prefetch_departing(port);
   });
   flying_.for_each([&](PortId port) {
     Wire& wire = *ports_[port].in;
@@ -239,12 +238,17 @@ void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
 
 // What leaves a port before `until`, where nothing but its own queues has a say.
 inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& window) {
-  Time& departure = departures_[port];
+  Time departure = departures_.at(port);
   while (departure < until) {
     const Time now = departure;
     Packet* packet = pipeline_.egress_one(port, now);
     departure = pipeline_.port(port).wire_free_at();
-    if (pipeline_.port(port).idle()) stop(port);
+    if (pipeline_.port(port).idle()) {
+      stop(port);
+      departure = kNever;
+    } else {
+      departures_.set(port, departure);
+    }
     if (packet != nullptr) put_on_wire(port, packet, now, window);
   }
 }
@@ -253,21 +257,13 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
 void LabSwitch::send_in_time_order(Time until, const Window& window) {
   while (has_to_send(until)) {
     const Time attention = next_attention();
-    PortId first = kNoPort;
-    Time now = kNever;
-    busy_.for_each([&](PortId port) {  // without a branch: which port is next cannot be foreseen
-      const Time at = departures_[port];
-      first = at < now ? port : first;
-      now = std::min(now, at);
-    });
-    first_departure_ = now;
+    const Time now = departures_.first_time();
     if (attention < until && attention <= now) {
       pipeline_.attend(attention);
       wake_ports(attention);
       continue;
     }
-    if (now >= until) return;
-    depart(first, now, window);
+    depart(departures_.first(), now, window);
   }
 }
 
@@ -291,8 +287,11 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
     stop(port);
     return;
   }
-  departures_[port] = pipeline_.port(port).wire_free_at();
-  if (!pipeline_.has_work(port, now)) stop(port);
+  if (pipeline_.has_work(port, now)) {
+    departures_.set(port, pipeline_.port(port).wire_free_at());
+  } else {
+    stop(port);
+  }
   wake_ports(now);
   if (pause_log_ != nullptr) note_departure(port, packet, now);
   put_on_wire(port, packet, now, window);
@@ -323,7 +322,7 @@ void LabSwitch::note_drop(PortId in, Time now) {
 }
 
 void LabSwitch::stop(PortId port) {
-  departures_[port] = kNever;
+  departures_.set(port, kNever);
   busy_.remove(port);
 }
 
@@ -407,7 +406,7 @@ void LabSwitch::apply_events(Time now) {
 
 Time LabSwitch::next_event() const {
   Time next = std::min({next_timer(), next_arrival_, next_attention()});
-  busy_.for_each([&](PortId port) { next = std::min(next, departures_[port]); });
+  busy_.for_each([&](PortId port) { next = std::min(next, departures_.at(port)); });
   return next;
 }
 

@@ -8,6 +8,7 @@
 #include <rte_prefetch.h>
 
 #include "dataplane/pipeline.h"
+#include "lab/engine/departure_times.h"
 #include "lab/engine/fabric_settings.h"
 #include "lab/engine/live_node.h"
 #include "lab/engine/pause_log.h"
@@ -117,9 +118,8 @@ class LabSwitch : public LiveNode {
   void repeat_notices(Time now);
   Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
   void schedule_departure(PortId port, Time now) {
-    if (departures_[port] != kNever) return;
-    departures_[port] = std::max(now, pipeline_.port(port).wire_free_at());
-    first_departure_ = std::min(first_departure_, departures_[port]);
+    if (departures_.at(port) != kNever) return;
+    departures_.set(port, std::max(now, pipeline_.port(port).wire_free_at()));
     busy_.add(port);
   }
   // Ports that a pause has let go, or that have a pause frame to send.
@@ -132,8 +132,8 @@ class LabSwitch : public LiveNode {
   void note_drop(PortId in, Time now);
   Time next_timer() const;
   Time next_attention() const { return pipeline_.has_attention() ? pipeline_.next_attention() : kNever; }
-  // Whether anything might leave, or happen to pauses, before `until`.
-  bool has_to_send(Time until) const { return first_departure_ < until || next_attention() < until; }
+  // Whether anything leaves, or happens to pauses, before `until`; where ports send in the order of time.
+  bool has_to_send(Time until) const { return departures_.first_time() < until || next_attention() < until; }
 
   // --- what holds packets back (lab_switch_pauses.cc); only with a log
   void start_log(bool keeps_all);
@@ -167,7 +167,7 @@ class LabSwitch : public LiveNode {
   }
   const uint32_t* waiting_at(PortId in, unsigned vl) const { return &waiting_[(in * lane_count_ + vl) * port_count()]; }
   // By a vector that is at hand whenever packets come or go.
-  size_t port_count() const { return departures_.size(); }
+  size_t port_count() const { return departures_.ports(); }
 
   void sample(Time now);
 
@@ -188,8 +188,7 @@ class LabSwitch : public LiveNode {
   bool in_time_order_;
   PortSet flying_;                 // ports with packets that have been collected and not arrived
   PortSet busy_;                   // ports with something to send
-  std::vector<Time> departures_;   // by port: when it next sends; kNever if it has nothing to send
-  Time first_departure_ = 0;       // no port sends before; where they do in the order of time
+  DepartureTimes departures_;      // of the busy ports
   Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
   Time timer_ = kNever;            // the next event, version, repetition or sample
   std::vector<Arrival> arrivals_;  // of the window, in order
