@@ -45,10 +45,9 @@ struct LaneSettings {
 
 // Flow-control packets are told by their start delimiter (SLP); in memory by being shorter than any other.
 inline bool is_credit_packet(const Packet* packet) { return packet->pkt_len <= flowctl::kLongestCreditPacket; }
-// Of VL15; any longer packet has a local route header.
-inline bool is_management_packet(const Packet* packet) {
-  return !is_credit_packet(packet) &&
-         net::virtual_lane(*net::header_at<net::Lrh>(frame_of(packet), 0)) == net::kManagementLane;
+// Whether it leaves on VL15; of any that leaves and is no flow-control packet.
+inline bool is_management_packet(const Packet* leaving) {
+  return meta_of(leaving).traffic_class == net::kManagementLane;
 }
 
 class Lanes {

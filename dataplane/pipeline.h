@@ -155,6 +155,8 @@ class Pipeline {
   void attend(Time now);
   // Hears what other lcores have done with the buffer; once per round where it is shared.
   void settle_buffer(Time now);
+  // Whether there are ports for `take_awakened`.
+  bool has_awakened() const { return !awakened_.empty(); }
   // Calls `each(port)` for every port that has become able to send since the last call: its pause ended, or it has a
   // pause frame to send.
   template <typename Each>
@@ -165,7 +167,6 @@ class Pipeline {
     }
     awakened_.clear();
   }
-  bool has_awakened() const { return !awakened_.empty(); }
   // Whether the port has anything that may leave once the wire is free.
   bool has_work(PortId out, Time now) const {
     return !egress_[out].idle() || (has_pfc_ && controls_[out].sender.is_due(now)) ||
@@ -333,7 +334,10 @@ class Pipeline {
   bool schedule_lane(PortId out, Packet** packet, Time now);
   [[gnu::noinline]] void mark_fecn(Packet* packet, uint64_t queued);
   bool send_credits(PortId out, Packet** packets, Time now);
-  void keep_period(Time now);
+  void keep_period(Time now) {
+    if (!attention_) start_period(now);
+  }
+  void start_period(Time now);
   void attend_lanes(Time now);
   // --- VL15 and what it is for (pipeline_management.cc)
   void receive_management(Packet* packet);

@@ -108,6 +108,7 @@ DropReason Pipeline::send_to_lane(Packet* packet, Time now) {
     return DropReason::kPartition;
   meta.out_port = out;
   meta.traffic_class = vl;
+  net::header_at<net::Lrh>(frame_of(packet), 0)->vl_version = static_cast<uint8_t>(vl << 4U);  // while it is at hand
   counters_.paths[next.counter].add(packet->pkt_len);
   const bool first = egress_[out].queue(vl).empty();
   if (!egress_[out].enqueue(packet)) return DropReason::kQueueFull;
@@ -139,7 +140,8 @@ Duration Pipeline::LanePorts::drain_time(PortId port) const {
   uint64_t short_of = 0;
   for (unsigned vl = 0; vl < credits.lanes(); ++vl) short_of += credits.shortfall(vl);
   const EgressScheduler& out = pipeline.egress_[port];
-  return out.drain_time(now) + out.rate().time_for(short_of * credits.format().block);
+  const Duration here = out.drain_time(now);
+  return short_of == 0 ? here : here + out.rate().time_for(short_of * credits.format().block);
 }
 
 // --- credits
@@ -196,7 +198,6 @@ unsigned Pipeline::egress_lanes(PortId out, Packet** packets, unsigned room, Tim
     const PacketMeta& meta = meta_of(packet);
     lanes.credits.sent(meta.traffic_class, lanes.credits.blocks_of(packet->pkt_len));
     release_lane(packet);
-    net::header_at<net::Lrh>(frame_of(packet), 0)->vl_version = static_cast<uint8_t>(meta.traffic_class << 4U);
     lanes.starved &= static_cast<uint8_t>(~(1U << meta.traffic_class));
     gate(out, meta.traffic_class, now);
     counters_.ports[out].tx_packets.add(1);
@@ -214,7 +215,7 @@ bool Pipeline::schedule_lane(PortId out, Packet** packet, Time now) {
                           ? lanes.arbiter.pick(static_cast<uint16_t>(port.backlog() & ~port.paused()))
                           : flowctl::VlArbiter::kNone;
   const auto each = [this, out](Packet* leaving, uint64_t left) {
-    if (left > controls_[out].mark_above[meta_of(leaving).traffic_class]) [[unlikely]]
+    if (careful_ && left > controls_[out].mark_above[meta_of(leaving).traffic_class]) [[unlikely]]
       mark_fecn(leaving, left);
   };
   if (vl == flowctl::VlArbiter::kNone) return port.schedule(packet, 1, now, each) != 0;
@@ -272,8 +273,7 @@ void Pipeline::restart_link(PortId id, Time now) {
 
 // --- time
 
-void Pipeline::keep_period(Time now) {
-  if (attention_) return;
+void Pipeline::start_period(Time now) {
   attention_ = true;
   attention_at_ = flowctl::period_end(now, lanes_->period());
 }

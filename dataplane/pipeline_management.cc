@@ -53,6 +53,7 @@ void Pipeline::tell(PortId out, const net::ReachNotice& notice) {
   PacketMeta& meta = meta_of(packet);
   static_cast<HeaderFacts&>(meta) = {};
   meta.out_port = out;
+  meta.traffic_class = net::kManagementLane;
   Lanes::Port& port = lanes_->port(out);
   ++port.management_sent;
   if (port.management.push(packet)) {

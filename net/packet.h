@@ -47,7 +47,7 @@ struct alignas(16) HeaderFacts {
   L3 l3 = L3::kNone;
   PacketKind kind = PacketKind::kIp;
   uint8_t protocol = 0;       // IPv4 protocol or last IPv6 next header
-  uint8_t traffic_class = 0;  // 0–7
+  uint8_t traffic_class = 0;  // 0–7; 15 = VL15, as it leaves
   PortId in_port = kNoPort;
   PortId out_port = kNoPort;  // set by path selection
   uint8_t arrival_lane = 0;   // InfiniBand: the virtual lane it came by, whose buffer holds it until it leaves
