@@ -60,6 +60,9 @@ class EgressScheduler {
            elapsed(wire_free_at_, now);
   }
 
+  // What 1,024 bytes more add to it.
+  Duration drain_time_of_kibibyte() const { return drain_scale_ >> (kDrainBits - 10U); }
+
   // Takes up to `room` packets that may start on the wire at or before `now`; calls `each(packet, left)` for every one,
   // while it is at hand; `left` bytes are behind it in its queue.
   template <typename Each>

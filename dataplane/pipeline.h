@@ -235,6 +235,7 @@ class Pipeline {
     Time now;
     bool is_up(PortId port) const { return pipeline.port_is_up_[port].load(std::memory_order_relaxed) != 0; }
     Duration drain_time(PortId port) const;
+    Duration drain_time_of_kibibyte(PortId port) const { return pipeline.egress_[port].drain_time_of_kibibyte(); }
   };
   // How a burst is admitted to the egress queues.
   enum class Admission : uint8_t {
@@ -257,6 +258,7 @@ class Pipeline {
   DropReason enqueue(Packet* packet, PortId out);
   const lb::NextHop* choose_path(const Towards& to, const Packet* packet, Time now);
   const lb::NextHop* hashed_path(const lb::GroupView& group, const Packet* packet, Time now) const;
+  [[gnu::noinline]] bool read_loads(Packet* const* packets, unsigned count, const lb::GroupView& group, Time now);
   static lb::Scheduler scheduler_for(const Packet* packet, const lb::GroupView& group);
   void prepare_choices(Packet* const* packets, unsigned count, Time now);
   DropReason hand_over(Packet* packet, PortId out);

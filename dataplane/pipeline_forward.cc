@@ -1,4 +1,6 @@
 // The second of the pipeline's three groups of stages: which path a packet takes, and whether its queue may have it.
+#include <algorithm>
+
 #include <rte_prefetch.h>
 
 #include "dataplane/pipeline.h"
@@ -73,29 +75,37 @@ template <Pipeline::Admission kAdmission, bool kHashed>
 inline unsigned Pipeline::forward_run(Packet* const* packets, unsigned count, const Towards& to, Time now) {
   const lb::GroupView group = to.group;
   const uint32_t route = meta_of(packets[0]).route;
-  unsigned i = 0;
-  do {
-    Packet* packet = packets[i];
-    if (kAdmission == Admission::kCareful && has_probes_ && may_be_probe(packet)) [[unlikely]] {
-      if (meet_probe(packet, to, now)) continue;
-    }
-    const lb::NextHop* next = nullptr;
-    if constexpr (kHashed) {
-      next = hashed_path(group, packet, now);
-    } else {
-      next = choose_path(to, packet, now);
-    }
-    if (next == nullptr) [[unlikely]] {
-      keep_here<kAdmission>(packet, to, now);
-    } else {
-      const uint32_t before = packet->pkt_len;
-      const PortId out = take_path(packet, *next);
-      if (kAdmission == Admission::kFits && packet->pkt_len != before) [[unlikely]]
-        burst_charge_ += buffer_.charge_of(packet->pkt_len) - uint64_t{buffer_.charge_of(before)};
-      admit_as<kAdmission>(packet, out, now);
-    }
-  } while (++i < count && meta_of(packets[i]).route == route);
-  return i;
+  // A loop for each way to choose, so that none pays for another.
+  const auto run = [&](const auto& choose) {
+    unsigned i = 0;
+    do {
+      Packet* packet = packets[i];
+      if (kAdmission == Admission::kCareful && has_probes_ && may_be_probe(packet)) [[unlikely]] {
+        if (meet_probe(packet, to, now)) continue;
+      }
+      const lb::NextHop* next = choose(packet);
+      if (next == nullptr) [[unlikely]] {
+        keep_here<kAdmission>(packet, to, now);
+      } else {
+        const uint32_t before = packet->pkt_len;
+        const PortId out = take_path(packet, *next);
+        if (kAdmission == Admission::kFits && packet->pkt_len != before) [[unlikely]]
+          burst_charge_ += buffer_.charge_of(packet->pkt_len) - uint64_t{buffer_.charge_of(before)};
+        admit_as<kAdmission>(packet, out, now);
+      }
+    } while (++i < count && meta_of(packets[i]).route == route);
+    return i;
+  };
+  if constexpr (kHashed) {
+    return run([&](const Packet* packet) { return hashed_path(group, packet, now); });
+  }
+  if (quality_in_use_ && read_loads(packets, count, group, now)) {
+    return run([&](const Packet* packet) -> const lb::NextHop* {
+      const unsigned pick = selector_.select_by_loads(group, packet->pkt_len, Ports{*this, now});
+      return pick == lb::PathSelector::kNone ? nullptr : group.members + pick;
+    });
+  }
+  return run([&](const Packet* packet) { return choose_path(to, packet, now); });
 }
 
 inline PortId Pipeline::take_path(Packet* packet, const lb::NextHop& next) {
@@ -203,6 +213,19 @@ inline const lb::NextHop* Pipeline::choose_path(const Towards& to, const Packet*
     pick = selector_.select(group, *to.state, flow_hash, now, ports);
   }
   return pick == lb::PathSelector::kNone ? nullptr : to.group.members + pick;
+}
+
+// Whether the members' loads, by which the packets from the first on choose, are read for all of them at once: worth it
+// where the run is not much shorter than the group.
+bool Pipeline::read_loads(Packet* const* packets, unsigned count, const lb::GroupView& group, Time now) {
+  const unsigned enough = std::max(2U, group.size / 2);
+  if (count < enough || !selector_.goes_by_loads(group)) return false;
+  const uint32_t route = meta_of(packets[0]).route;
+  for (unsigned i = 1; i < enough; ++i) {
+    if (meta_of(packets[i]).route != route) return false;
+  }
+  selector_.read_loads(group, Ports{*this, now});
+  return true;
 }
 
 // Of a group whose scheduler is not the same for all packets.

@@ -20,6 +20,8 @@ class PathQuality {
   Duration load(PortId port, Duration drain) const {
     return is_plain_ ? drain : (drain * future_ + busy_[port] * past_) >> 4U;
   }
+  // What a load grows by where the drain time grows by that.
+  Duration growth(Duration drain) const { return is_plain_ ? drain : (drain * future_) >> 4U; }
   // 0 (best) … 7.
   unsigned band(Duration load) const {
     unsigned band = 0;

@@ -1,8 +1,9 @@
 // Stage 4: the group's scheduler picks the member this packet takes.
 //
 // The selector belongs to one lcore (or one lab switch). What it asks of the ports comes through `Ports`:
-//   bool is_up(PortId)          whether the port has its link
-//   Duration drain_time(PortId) how long what waits at the port would take to send, now
+//   bool is_up(PortId)                       whether the port has its link
+//   Duration drain_time(PortId)              how long what waits at the port would take to send, now
+//   Duration drain_time_of_kibibyte(PortId)  how much longer with 1,024 bytes more; asked by read_loads alone
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 
 #include "lb/flow_hash.h"
 #include "lb/flowlet_table.h"
+#include "lb/member_loads.h"
 #include "lb/next_hop_group.h"
 #include "lb/path_quality.h"
 #include "net/random.h"
@@ -55,6 +57,20 @@ class PathSelector {
   template <typename Ports>
   static unsigned select_by_hash(const GroupView& group, uint32_t flow_hash, const Ports& ports);
 
+  // For a burst, the less loaded of two at half the price: `read_loads` looks at every member once, each
+  // `select_by_loads` then gives a frame of that length to one of them, as `select` would if every frame waited at its
+  // port by then. Only for groups that `goes_by_loads`.
+  bool goes_by_loads(const GroupView& group) const {
+    return group.scheduler == kByLoads && per_packet_ == QualityRule::kPowerOfTwo && group.overrides == nullptr &&
+           group.size > 1;
+  }
+  template <typename Ports>
+  void read_loads(const GroupView& group, const Ports& ports) {
+    loads_.read(group, quality_, ports);
+  }
+  template <typename Ports>
+  unsigned select_by_loads(const GroupView& group, uint32_t frame_bytes, const Ports& ports);
+
   // Before a burst of `select`: the flow's entry is on its way from memory.
   void prefetch(uint32_t flow_hash) const {
     if (flowlets_) flowlets_->prefetch(flow_hash);
@@ -64,6 +80,12 @@ class PathSelector {
   const FlowletCounters& counters() const { return counters_; }
 
  private:
+  static constexpr Scheduler kByLoads{Granularity::kPacket, Choice::kQuality};
+  struct Two {
+    unsigned one;
+    unsigned other;
+  };
+
   template <typename Ports>
   unsigned select_other(const GroupView& group, GroupState& state, uint32_t flow_hash, Time now, const Ports& ports);
   template <typename Ports>
@@ -73,6 +95,7 @@ class PathSelector {
                                            bool can_stay, const Ports& ports);
   template <typename Ports>
   unsigned choose(const GroupView& group, GroupState& state, const uint32_t* flow_hash, const Ports& ports);
+  Two two_members(const GroupView& group);
   template <typename Ports>
   unsigned less_loaded_of_two(const GroupView& group, const Ports& ports);
   template <typename Ports>
@@ -97,6 +120,7 @@ class PathSelector {
   unsigned primary_threshold_;
   unsigned alternate_cost_;
   PathQuality quality_;
+  MemberLoads loads_;
   std::optional<FlowletTable> flowlets_;
   FlowletCounters counters_;
 };
@@ -201,25 +225,24 @@ inline unsigned PathSelector::choose(const GroupView& group, GroupState& state, 
   return scale_hash(number(), group.size);
 }
 
-// Two different members, the first if they are equal; a dead one only if both are. Of a measured group the two are
-// drawn by weight, and a short queue here never speaks for a member whose path is worse further on: what probes say is
-// old by a sweep, and whoever acted on it packet by packet would send everything to the path that was best then.
-template <typename Ports>
-inline unsigned PathSelector::less_loaded_of_two(const GroupView& group, const Ports& ports) {
+// Two members by the luck of the draw: different ones, or those that the weights name, which may be one.
+inline PathSelector::Two PathSelector::two_members(const GroupView& group) {
   const uint64_t draw = random_.next();
   const auto high = static_cast<uint32_t>(draw >> 32U);
   const auto low = static_cast<uint32_t>(draw);
-  unsigned one;
-  unsigned other;
-  if (group.measured && group.table != nullptr) {
-    one = group.table->member(high);
-    other = group.table->member(low);
-    if (one == other) return one;
-  } else {
-    one = scale_hash(high, group.size);
-    other = scale_hash(low, group.size - 1);
-    other += other >= one ? 1U : 0U;
-  }
+  if (group.measured && group.table != nullptr) return {group.table->member(high), group.table->member(low)};
+  const unsigned one = scale_hash(high, group.size);
+  const unsigned other = scale_hash(low, group.size - 1);
+  return {one, other + (other >= one ? 1U : 0U)};
+}
+
+// The first of two if they are equal; a dead one only if both are. Of a measured group the two are drawn by weight, and
+// a short queue here never speaks for a member whose path is worse further on: what probes say is old by a sweep, and
+// whoever acted on it packet by packet would send everything to the path that was best then.
+template <typename Ports>
+inline unsigned PathSelector::less_loaded_of_two(const GroupView& group, const Ports& ports) {
+  const auto [one, other] = two_members(group);
+  if (one == other) return one;
   const NextHop& a = group.members[one];
   const NextHop& b = group.members[other];
   if (!ports.is_up(b.port)) [[unlikely]]
@@ -227,6 +250,17 @@ inline unsigned PathSelector::less_loaded_of_two(const GroupView& group, const P
   if (!ports.is_up(a.port)) [[unlikely]]
     return other;
   return b.remote_band <= a.remote_band && load_of(b, ports) < load_of(a, ports) ? other : one;
+}
+
+template <typename Ports>
+inline unsigned PathSelector::select_by_loads(const GroupView& group, uint32_t frame_bytes, const Ports& ports) {
+  const auto [one, other] = two_members(group);
+  const unsigned pick = loads_.give(one, other, group.measured, frame_bytes);
+  if (pick != MemberLoads::kNone) [[likely]]
+    return pick;
+  const unsigned live = live_member(group, draw(), ports);
+  if (live != kNone) loads_.give(live, live, false, frame_bytes);
+  return live;
 }
 
 // A random one of the live members with the lowest band (here and further on) or load. An alternate one only if no

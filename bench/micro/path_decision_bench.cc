@@ -28,9 +28,11 @@ void decide(benchmark::State& state, lb::Scheduler scheduler, unsigned members, 
   const lb::GroupView view(group);
   lb::GroupState of_group;
   std::array<uint32_t, kBurst> hashes{};
+  std::array<uint32_t, kBurst> frame_bytes{};
   for (uint32_t i = 0; i < kBurst; ++i) {
     const support::Flow flow = support::roce_flow(L3::kIpv4, {0, 1, 0xc000, 0x11 + i});
     hashes[i] = hasher.hash(flow.frame.data(), flow.meta);
+    frame_bytes[i] = 64 + i * 64;
   }
   struct Ports {
     const dataplane::PortStates& states;
@@ -38,15 +40,24 @@ void decide(benchmark::State& state, lb::Scheduler scheduler, unsigned members, 
     Time now;
     bool is_up(PortId port) const { return states.is_up(port); }
     Duration drain_time(PortId port) const { return egress[port].drain_time(now); }
+    Duration drain_time_of_kibibyte(PortId port) const { return egress[port].drain_time_of_kibibyte(); }
   };
   std::vector<dataplane::EgressScheduler> egress(members);
   for (dataplane::EgressScheduler& port : egress) port.configure({.rate = Rate::gbps(100)});
   Time now = kMillisecond;
+  const bool by_loads = selector.goes_by_loads(view);  // then as the pipeline takes a run of one route
 
   PerItem per_decision(state);
   for (auto _ : state) {
     now += kMicrosecond;
     const Ports ports{states, egress, now};
+    if (by_loads) {
+      selector.read_loads(view, ports);
+      for (const uint32_t bytes : frame_bytes) {
+        benchmark::DoNotOptimize(selector.select_by_loads(view, bytes, ports));
+      }
+      continue;
+    }
     for (const uint32_t hash : hashes) {
       benchmark::DoNotOptimize(selector.select(view, of_group, hash, now, ports));
     }

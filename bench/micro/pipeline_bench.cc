@@ -37,6 +37,7 @@ class Loop {
     tables_.lookup = &lookup_;
     tables_.groups.resize(1);
     tables_.groups[0].scheduler = scheduler;
+    tables_.note_schedulers();
     for (unsigned i = 0; i < members; ++i) {
       tables_.groups[0].members.push_back({.rewrite = {.destination = support::kRouterMac, .source = support::kHostMac},
                                            .port = static_cast<PortId>(1 + i),
@@ -129,6 +130,7 @@ void forward(benchmark::State& state, L3 l3, lb::Scheduler scheduler, unsigned m
 
 constexpr lb::Scheduler kEcmp = *lb::scheduler_named("ecmp");
 constexpr lb::Scheduler kRps = *lb::scheduler_named("rps");
+constexpr lb::Scheduler kAdaptive = *lb::scheduler_named("adaptive");
 constexpr lb::Scheduler kRoundRobin = *lb::scheduler_named("round-robin");
 
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_one_next_hop, L3::kIpv4, kEcmp, 1, Rate::unlimited());
@@ -137,6 +139,7 @@ BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_2_lossless, L3::kIpv4, kEcmp, 2, R
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_8, L3::kIpv4, kEcmp, 8, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_rps_2, L3::kIpv4, kRps, 2, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_round_robin_2, L3::kIpv4, kRoundRobin, 2, Rate::unlimited());
+BENCHMARK_CAPTURE(forward, Pipeline_ipv4_adaptive_8, L3::kIpv4, kAdaptive, 8, Rate::unlimited());
 BENCHMARK_CAPTURE(forward, Pipeline_ipv4_ecmp_2_at_100G, L3::kIpv4, kEcmp, 2, Rate::gbps(100));
 BENCHMARK_CAPTURE(forward, Pipeline_ipv6_ecmp_2, L3::kIpv6, kEcmp, 2, Rate::unlimited());
 

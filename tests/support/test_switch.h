@@ -173,7 +173,7 @@ inline TestSwitch::TestSwitch(const SwitchPlan& plan, std::vector<bool> mine, da
 inline void TestSwitch::schedule_by(const char* scheduler, const lb::SchedulerOverrides& overrides) {
   lb::NextHopGroup& group = tables_.groups.at(5);
   group.scheduler = *lb::scheduler_named(scheduler);
-  group.overrides = std::make_shared<const lb::SchedulerOverrides>(overrides);
+  group.overrides = overrides.empty() ? nullptr : std::make_shared<const lb::SchedulerOverrides>(overrides);
   group.make_table();
   tables_.note_schedulers();
   pipeline_.use_tables(&tables_);

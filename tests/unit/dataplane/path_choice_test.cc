@@ -1,5 +1,9 @@
 // Which of two ports the whole pipeline takes: schedulers by class and for control packets, and choice by the queues as
 // they are at the packet's time.
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/test_switch.h"
@@ -64,6 +68,53 @@ TEST_F(PathChoice, TheFrameOnTheWireCounts) {
   const PortId first = port_of(frame(7), kMillisecond);
   device.egress(first, kMillisecond);  // its queue is empty again, its wire is not
   EXPECT_NE(port_of(frame(7), kMillisecond), first);
+}
+
+// A burst of one route; how many packets of it the plain port was given.
+class BurstChoice : public PathChoice {
+ protected:
+  unsigned plain_ports_part(TestSwitch& to, unsigned count, Time now) {
+    std::vector<Packet*> burst;
+    for (uint32_t i = 0; i < count; ++i) {
+      packets_.push_back(make_packet(frame(7)));
+      burst.push_back(packets_.back().get());
+    }
+    const unsigned kept = to.ingress(burst, now);
+    EXPECT_EQ(kept, count);
+    to.pipeline().forward(burst.data(), kept, now);
+    return static_cast<unsigned>(std::count_if(
+        burst.begin(), burst.end(), [](const Packet* packet) { return meta_of(packet).out_port == kPlainPort; }));
+  }
+
+ private:
+  std::vector<OwnedPacket> packets_;
+};
+
+TEST_F(BurstChoice, AdaptiveFollowsTheQueuesWithinABurst) {
+  device.schedule_by("adaptive");
+  const Time now = kMillisecond;
+  EXPECT_EQ(plain_ports_part(device, 32, now), 16U);
+  // The plain port sends eleven of its sixteen; they are the first that the next burst makes up for.
+  size_t sent = 0;
+  Time later = now;
+  while (sent < 11) sent += device.egress(kPlainPort, later += 100 * kNanosecond).size();
+  EXPECT_NEAR(plain_ports_part(device, 31, later), 21, 1);
+}
+
+// Their owner says what waits there once a round. Who went by that alone would give a whole burst to the one that was
+// shorter by a nanosecond.
+TEST_F(BurstChoice, AdaptiveSpreadsABurstOverPortsOfAnotherLcore) {
+  struct All final : dataplane::Handover {
+    unsigned offer(Packet** /*packets*/, unsigned /*count*/) override { return 0; }
+  } handover;
+  TestSwitch receiving(paced(), {true, false, false, true}, &handover);
+  receiving.schedule_by("adaptive");
+  receiving.states().set_drain_time(kTaggedPort, kNanosecond);
+  EXPECT_EQ(plain_ports_part(receiving, 32, kMillisecond), 16U);
+  // Twenty frames' time at 10 Gb/s behind: 26 against 6.
+  const Duration frame_time = kRate.time_for(frame(7).size());
+  receiving.states().set_drain_time(kTaggedPort, 20 * frame_time);
+  EXPECT_EQ(plain_ports_part(receiving, 32, kMillisecond), 26U);
 }
 
 TEST_F(PathChoice, AClassMayHaveAnotherScheduler) {
