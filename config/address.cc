@@ -45,28 +45,31 @@ bool is_group(const net::Mac& mac) { return (mac[0] & 1U) != 0; }
 std::optional<IpPrefix> parse_prefix(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const std::string address(text.substr(0, slash));
-  // inet_pton stops at a NUL, which would accept `10.0.0.0<NUL>junk`.
-  if (address.find('\0') != std::string::npos) return std::nullopt;
-  IpPrefix prefix;
-  if (inet_pton(AF_INET, address.c_str(), prefix.address.data()) != 1) {
-    prefix.family = IpFamily::kIpv6;
-    if (inet_pton(AF_INET6, address.c_str(), prefix.address.data()) != 1) return std::nullopt;
-  }
+  const auto address = parse_address(text.substr(0, slash));
   const auto length = parse_integer(text.substr(slash + 1));
-  if (!length || *length > bits_of(prefix.family)) return std::nullopt;
-  prefix.length = static_cast<uint8_t>(*length);
-  return prefix;
+  if (!address || !length || *length > bits_of(address->family)) return std::nullopt;
+  return IpPrefix{.family = address->family, .address = address->bytes, .length = static_cast<uint8_t>(*length)};
 }
 
-std::string print_ipv4(uint32_t address) {
-  return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 0xffU, (address >> 8U) & 0xffU, address & 0xffU);
+std::optional<net::IpAddress> parse_address(std::string_view text) {
+  // inet_pton stops at a NUL, which would accept `10.0.0.0<NUL>junk`.
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
+  const std::string whole(text);
+  net::IpAddress address;
+  if (inet_pton(AF_INET, whole.c_str(), address.bytes.data()) == 1) return address;
+  address.family = IpFamily::kIpv6;
+  if (inet_pton(AF_INET6, whole.c_str(), address.bytes.data()) == 1) return address;
+  return std::nullopt;
+}
+
+std::string print_address(const net::IpAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(address.family == IpFamily::kIpv4 ? AF_INET : AF_INET6, address.bytes.data(), text.data(), text.size());
+  return text.data();
 }
 
 std::string print_prefix(const IpPrefix& prefix) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  inet_ntop(prefix.family == IpFamily::kIpv4 ? AF_INET : AF_INET6, prefix.address.data(), text.data(), text.size());
-  return fmt::format("{}/{}", text.data(), prefix.length);
+  return fmt::format("{}/{}", print_address({prefix.family, prefix.address}), prefix.length);
 }
 
 IpPrefix without_host_bits(IpPrefix prefix) {

@@ -31,7 +31,7 @@ telemetry::ProberSettings settings_of(const SwitchConfig& config, const std::vec
   settings.dscp = probes.dscp;
   settings.hops = probes.hops;
   settings.share = probes.rate / telemetry::kProbesOnALink;
-  settings.seed = mix64(config.seed ^ probes.address);
+  settings.seed = mix64(config.seed ^ probes.address.low_bits());
   settings.rates = rates;
   settings.least_sweep = kLeastSweep;
   settings.paths.base = probes.base;

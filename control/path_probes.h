@@ -32,7 +32,7 @@ struct PathMemberStatus {
 struct PathTargetStatus {
   std::string name;
   std::string group;
-  std::vector<uint32_t> addresses;
+  std::vector<net::IpAddress> addresses;
   std::vector<PathMemberStatus> members;
 };
 
@@ -44,7 +44,7 @@ struct ProbeCost {
 };
 
 struct PathDelayStatus {
-  uint32_t address = 0;
+  net::IpAddress address;
   Duration sweep = 0;
   Duration period = 0;  // between updates of shares
   telemetry::PathProber::Counters counters;

@@ -167,7 +167,7 @@ void RunningSwitch::start_workers() {
     settings.pool = pool_;
     if (!mailboxes_.empty()) {
       settings.probes = mailboxes_[w].get();
-      settings.probing = {.address = config_.path_delay.address, .node_id = config_.path_delay.address};
+      settings.probing = {.address = config_.path_delay.address, .node_id = config_.path_delay.address.low_bits()};
     }
     std::vector<dataplane::HandoverRing*> outbound;
     for (unsigned other = 0; other < n; ++other) {

@@ -130,22 +130,22 @@ struct RouteConfig {
 // A group whose paths are probed, and the far switches that it leads to.
 struct PathTargetConfig {
   std::string name;
-  uint32_t group = 0;               // index into SwitchConfig::groups; two members and more
-  std::vector<uint32_t> addresses;  // IPv4, host order
+  uint32_t group = 0;                     // index into SwitchConfig::groups; two members and more
+  std::vector<net::IpAddress> addresses;  // of the family of this switch's own
   std::string place;
 };
 
 // Path probes (telemetry/path_prober.h).
 struct PathDelayConfig {
-  uint32_t address = 0;  // IPv4 of this switch, host order; 0: probes mean nothing to it
-  double rate = 0.001;   // part of a link that probes of all switches and their answers may take
+  net::IpAddress address;  // of this switch; unspecified: probes mean nothing to it
+  double rate = 0.001;     // part of a link that probes of all switches and their answers may take
   Duration base = 10 * kMicrosecond;
   Duration timeout = 100 * kMillisecond;
   uint8_t dscp = 26;
   unsigned hops = 4;
   std::vector<PathTargetConfig> targets;  // each group once
 
-  bool is_on() const { return address != 0; }
+  bool is_on() const { return !address.is_unspecified(); }
 };
 
 struct SwitchConfig {

@@ -12,6 +12,7 @@
 #include "config/path_selection.h"
 #include "config/units.h"
 #include "control/switch_config_parts.h"
+#include "dataplane/route.h"
 
 namespace heddle::control {
 namespace {
@@ -21,26 +22,31 @@ using config::Map;
 using config::Value;
 using Json = nlohmann::ordered_json;
 
-// Room for more hops would not fit into an IP packet of the least MTU there is.
+// Room for more hops would not fit into an IP packet of the least MTU there is: 576 bytes of IPv4, 1,280 of IPv6.
 constexpr unsigned kMostHops = 14;
 
-uint32_t read_address(const Value& value) {
-  constexpr std::string_view accepted = "an IPv4 address of one switch such as 10.255.0.1";
-  const std::string& text = value.scalar(accepted);
-  const auto prefix = text.find('/') == std::string::npos ? config::parse_prefix(text + "/32") : std::nullopt;
-  if (!prefix || prefix->family != config::IpFamily::kIpv4) value.refuse(accepted);
-  const uint8_t first = prefix->address[0];
-  if (first == 0 || first == 127 || first >= 224) value.refuse(accepted);
-  uint32_t address = 0;
-  for (size_t i = 0; i < 4; ++i) address = address << 8U | prefix->address[i];
-  return address;
+// One that packets to it, and from it, cross routers with (dataplane/route.h, check_routable).
+bool is_routable(const net::IpAddress& address) {
+  const auto& bytes = address.bytes;
+  if (address.family == net::IpFamily::kIpv4) return dataplane::kIpv4Unicast[bytes[0]];
+  const bool link_local_or_multicast = bytes[0] == 0xff || (bytes[0] == 0xfe && bytes[1] >= 0x80);
+  const bool unspecified_or_loopback =
+      std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; }) && bytes[15] <= 1;
+  return !link_local_or_multicast && !unspecified_or_loopback;
 }
 
-std::vector<uint32_t> read_addresses(const Value& value) {
+net::IpAddress read_address(const Value& value) {
+  constexpr std::string_view accepted = "an address of one switch such as 10.255.0.1 or 2001:db8:ff::1";
+  const auto address = config::parse_address(value.scalar(accepted));
+  if (!address || !is_routable(*address)) value.refuse(accepted);
+  return *address;
+}
+
+std::vector<net::IpAddress> read_addresses(const Value& value) {
   if (!value.is_list()) return {read_address(value)};
-  std::vector<uint32_t> addresses;
+  std::vector<net::IpAddress> addresses;
   for (const Value& item : value.list(1, 256)) {
-    const uint32_t address = read_address(item);
+    const net::IpAddress address = read_address(item);
     if (std::find(addresses.begin(), addresses.end(), address) != addresses.end()) {
       item.refuse("each address once", "a second time");
     }
@@ -64,6 +70,12 @@ uint32_t read_group(const Value& value, const SwitchConfig& config) {
   return static_cast<uint32_t>(at - config.groups.begin());
 }
 
+// An address is one too: a destination without another name is called by it.
+std::string read_name(const Value& value) {
+  const bool is_address = value.is_scalar() && config::parse_address(value.scalar("")).has_value();
+  return is_address ? value.scalar("") : config::name_text(32)(value);
+}
+
 void read_target(const Value& item, std::map<uint32_t, std::string>& places, SwitchConfig& config) {
   const Map map = item.map({"group", "address", "name"});
   PathTargetConfig target;
@@ -78,7 +90,11 @@ void read_target(const Value& item, std::map<uint32_t, std::string>& places, Swi
   if (std::find(target.addresses.begin(), target.addresses.end(), own) != target.addresses.end()) {
     map.at("address").refuse("the address of another switch", "which is this switch's own");
   }
-  target.name = map.optional("name", config::print_ipv4(target.addresses.front()), config::name_text(32));
+  if (std::any_of(target.addresses.begin(), target.addresses.end(),
+                  [&](const net::IpAddress& address) { return address.family != own.family; })) {
+    map.at("address").refuse("addresses of the family of this switch's own: probes and answers go between the two");
+  }
+  target.name = map.optional("name", config::print_address(target.addresses.front()), read_name);
   config.path_delay.targets.push_back(std::move(target));
 }
 
@@ -103,10 +119,10 @@ Json path_delay_json(const SwitchConfig& config) {
   Json targets = Json::array();
   for (const PathTargetConfig& target : probes.targets) {
     Json addresses = Json::array();
-    for (const uint32_t address : target.addresses) addresses.push_back(config::print_ipv4(address));
+    for (const net::IpAddress& address : target.addresses) addresses.push_back(config::print_address(address));
     targets.push_back({{"group", config.groups[target.group].name}, {"address", addresses}, {"name", target.name}});
   }
-  return {{"address", config::print_ipv4(probes.address)},
+  return {{"address", config::print_address(probes.address)},
           {"rate", config::print_share(probes.rate)},
           {"base", config::print_duration(probes.base)},
           {"timeout", config::print_duration(probes.timeout)},

@@ -38,7 +38,7 @@ Json path_delay_view(const RunningSwitch& running) {
   Json targets = Json::array();
   for (const PathTargetStatus& target : status->targets) {
     Json addresses = Json::array();
-    for (const uint32_t address : target.addresses) addresses.push_back(config::print_ipv4(address));
+    for (const net::IpAddress& address : target.addresses) addresses.push_back(config::print_address(address));
     Json members = Json::array();
     for (const PathMemberStatus& member : target.members) members.push_back(member_json(member, running.config()));
     targets.push_back({{"name", target.name},
@@ -46,7 +46,7 @@ Json path_delay_view(const RunningSwitch& running) {
                        {"addresses", std::move(addresses)},
                        {"members", std::move(members)}});
   }
-  return {{"address", config::print_ipv4(status->address)},
+  return {{"address", config::print_address(status->address)},
           {"sweep_us", to_microseconds(status->sweep)},
           {"sent", status->counters.sent},
           {"returned", status->counters.returned},

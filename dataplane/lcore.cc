@@ -146,7 +146,7 @@ unsigned Worker::send_probes(Time now) {
     ++sent;
     Packet* packet = mempools_.make();
     if (packet == nullptr) continue;
-    const uint32_t bytes = telemetry::probe_frame_bytes(order.fields.hops);
+    const uint32_t bytes = telemetry::probe_frame_bytes(order.fields.hops, order.fields.source.family);
     packet->data_len = static_cast<uint16_t>(bytes);
     packet->pkt_len = bytes;
     order.fields.sent = now;

@@ -5,7 +5,8 @@
 
 namespace heddle::dataplane {
 
-telemetry::ProbeTarget probe_target(const lb::NextHopGroup& group, uint64_t label, std::vector<uint32_t> addresses) {
+telemetry::ProbeTarget probe_target(const lb::NextHopGroup& group, uint64_t label,
+                                    std::vector<net::IpAddress> addresses) {
   telemetry::ProbeTarget target{.label = label, .addresses = std::move(addresses), .members = {}};
   target.members.reserve(group.members.size());
   for (const lb::NextHop& member : group.members) {

@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "lb/next_hop_group.h"
+#include "net/ip_address.h"
 #include "telemetry/path_delay.h"
 #include "telemetry/path_prober.h"
 
 namespace heddle::dataplane {
 
 // The group as a target of probes: its members, with their weights as first shares.
-telemetry::ProbeTarget probe_target(const lb::NextHopGroup& group, uint64_t label, std::vector<uint32_t> addresses);
+telemetry::ProbeTarget probe_target(const lb::NextHopGroup& group, uint64_t label,
+                                    std::vector<net::IpAddress> addresses);
 
 // What is known of the members (of paths made from probe_target, hence in the same order) decides from now on; the
 // group's table is made anew where it is needed.

@@ -32,6 +32,7 @@
 #include "flowctl/pfc_watchdog.h"
 #include "lb/path_selector.h"
 #include "lb/resequencer.h"
+#include "net/ip_address.h"
 #include "net/packet.h"
 #include "telemetry/counters.h"
 #include "telemetry/int_probe.h"
@@ -94,8 +95,8 @@ class Pipeline {
   // Path probes are known from now on: they are stamped as they leave, take the member that their hash names whatever
   // the group's scheduler, and those addressed to this switch are turned round or given to `receiver`.
   struct ProbeSettings {
-    uint32_t address = 0;  // IPv4 of this switch, host order
-    uint32_t node_id = 0;  // in the metadata
+    net::IpAddress address;  // of this switch
+    uint32_t node_id = 0;    // in the metadata
     uint8_t return_dscp = 48;
     telemetry::ProbeReceiver* receiver = nullptr;
   };
@@ -307,6 +308,8 @@ class Pipeline {
            net::load<uint16_t>(frame_of(packet) + meta.l4_offset + 2) == __builtin_bswap16(telemetry::kIntPort);
   }
   [[gnu::noinline]] void hide_own_probes(Packet* const* packets, unsigned count) const;
+  bool is_to_us(const Packet* packet) const;
+  void send_back(Packet* packet, const telemetry::ProbeView& probe, Towards& to);
   [[gnu::noinline]] bool meet_probe(Packet* packet, Towards to, Time now);
   void send_over(Packet* packet, const lb::NextHop& next);
   [[gnu::noinline]] void stamp_probe(Packet* packet, uint64_t left, Time now);

@@ -2,6 +2,7 @@
 #include "dataplane/pipeline.h"
 #include "dataplane/rewrite.h"
 #include "dataplane/route.h"
+#include "net/ip_address.h"
 #include "telemetry/int_probe.h"
 
 namespace heddle::dataplane {
@@ -10,13 +11,10 @@ namespace {
 
 std::span<uint8_t> bytes_of(Packet* packet) { return {frame_of(packet), packet->data_len}; }
 
-uint32_t destination_of(const Packet* packet) {
-  return net::header_at<net::Ipv4Header>(frame_of(packet), meta_of(packet).l3_offset)->destination;
-}
+constexpr L3 l3_of(net::IpFamily family) { return family == net::IpFamily::kIpv4 ? L3::kIpv4 : L3::kIpv6; }
 
 std::optional<telemetry::ProbeView> probe_in(Packet* packet) {
   const PacketMeta& meta = meta_of(packet);
-  if (meta.l3 != L3::kIpv4) return std::nullopt;
   return telemetry::find_probe(bytes_of(packet), meta.l3_offset, meta.l4_offset);
 }
 
@@ -29,40 +27,51 @@ void Pipeline::use_probes(const ProbeSettings& settings) {
   probe_bytes_.resize(egress_.size());
 }
 
+bool Pipeline::is_to_us(const Packet* packet) const {
+  const PacketMeta& meta = meta_of(packet);
+  return meta.l3 == l3_of(probes_.address.family) &&
+         net::is_destination(probes_.address, frame_of(packet) + meta.l3_offset);
+}
+
 // Those that end here have a route that no table has.
 void Pipeline::hide_own_probes(Packet* const* packets, unsigned count) const {
   for (unsigned i = 0; i < count; ++i) {
-    PacketMeta& meta = meta_of(packets[i]);
-    if (meta.l3 == L3::kIpv4 && may_be_probe(packets[i]) && destination_of(packets[i]) == probes_.address) {
-      meta.route = ~0U;
-    }
+    if (may_be_probe(packets[i]) && is_to_us(packets[i])) meta_of(packets[i]).route = ~0U;
   }
 }
 
-// A packet to the probes' port; false: it is no probe. A probe that goes on takes the member that its hash names, even
-// if the group sprays: it speaks for one path.
+// Turned round; `to` is the way back.
+void Pipeline::send_back(Packet* packet, const telemetry::ProbeView& probe, Towards& to) {
+  PacketMeta& meta = meta_of(packet);
+  telemetry::turn_round(bytes_of(packet), probe, probes_.return_dscp, meta.arrival);
+  turned_round_.add(1);
+  classify(frame_of(packet), ingress_[meta.in_port], meta);
+  meta.flow_hash = hasher_.hash(frame_of(packet), meta);
+  Destinations back;
+  back.ipv6 = meta.l3 == L3::kIpv6 ? 1 : 0;
+  back.ipv4[0] = net::header_at<net::Ipv4Header>(frame_of(packet), meta.l3_offset)->destination;  // if it is one
+  route(*tables_->lookup, back, &packet, 1);
+  if (const lb::NextHopGroup* group = tables_->group_for(meta.route); group != nullptr) {
+    to.group = *group;
+    to.state = &group_states_[tables_->index_of(group)];
+  }
+}
+
+// A packet to the probes' port; false: it is no probe, or one for us that was damaged on its way. A probe that goes on
+// takes the member that its hash names, even if the group sprays: it speaks for one path.
 bool Pipeline::meet_probe(Packet* packet, Towards to, Time now) {
   PacketMeta& meta = meta_of(packet);
   const std::optional<telemetry::ProbeView> probe = probe_in(packet);
   if (!probe) return false;
   bool by_weight = false;
-  if (to.state == nullptr && destination_of(packet) == probes_.address) {
+  if (to.state == nullptr && is_to_us(packet)) {
+    if (!telemetry::is_intact(bytes_of(packet), *probe)) return false;
     if (telemetry::body_of(bytes_of(packet), *probe).kind == telemetry::ProbeKind::kReturned) {
       if (probes_.receiver != nullptr) probes_.receiver->receive_probe(bytes_of(packet), *probe, now);
       consume(packet);
       return true;
     }
-    telemetry::turn_round(bytes_of(packet), *probe, probes_.return_dscp, meta.arrival);
-    turned_round_.add(1);
-    classify(frame_of(packet), ingress_[meta.in_port], meta);
-    meta.flow_hash = hasher_.hash(frame_of(packet), meta);
-    Destinations back;
-    back.ipv4[0] = destination_of(packet);
-    route(*tables_->lookup, back, &packet, 1);
-    if (const lb::NextHopGroup* group = tables_->group_for(meta.route); group != nullptr) {
-      to.group = *group;
-      to.state = &group_states_[tables_->index_of(group)];
-    }
+    send_back(packet, *probe, to);
     by_weight = to.group.measured && to.group.table != nullptr;
   }
   const Ports ports{*this, now};
@@ -90,11 +99,12 @@ void Pipeline::send_over(Packet* packet, const lb::NextHop& next) {
 void Pipeline::send_probe(Packet* packet, const lb::NextHop& next, Time now) {
   PacketMeta& meta = meta_of(packet);
   static_cast<HeaderFacts&>(meta) = {};
-  meta.l3 = L3::kIpv4;
+  const net::IpFamily family = probes_.address.family;
+  meta.l3 = l3_of(family);
   meta.kind = PacketKind::kTcpUdp;
   meta.protocol = net::kProtocolUdp;
   meta.l3_offset = sizeof(net::EthernetHeader);
-  meta.l4_offset = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header);
+  meta.l4_offset = static_cast<uint16_t>(meta.l3_offset + net::layout_of(family).header_bytes);
   meta.in_port = next.port;  // as if it had come in where it leaves: the buffer charges it there
   meta.arrival = now;
   classify(frame_of(packet), ingress_[next.port], meta);

@@ -46,4 +46,23 @@ constexpr uint16_t update_checksum(uint16_t checksum, uint16_t before, uint16_t 
   return static_cast<uint16_t>(~sum);
 }
 
+// One's-complement sum (RFC 1071) of `bytes` bytes as 16-bit words in the order they lie in memory, folded, on top of
+// another such sum. A last odd byte counts as if a zero followed.
+inline uint16_t ones_sum(const void* data, size_t bytes, uint16_t on_top_of = 0) {
+  const auto* at = static_cast<const uint8_t*>(data);
+  uint64_t sum = on_top_of;
+  size_t i = 0;
+  for (; i + 2 <= bytes; i += 2) sum += load<uint16_t>(at + i);
+  if (i < bytes) sum += at[i];
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16U);
+  return static_cast<uint16_t>(sum);
+}
+
+// The one's-complement sum of a UDP packet and its pseudo header (RFC 768, RFC 8200 8.1), as it lies; 0xffff if the
+// checksum in it is right. `addresses` are source and destination, `address_bytes` both together.
+inline uint16_t udp_sum(const void* addresses, size_t address_bytes, const void* udp, uint16_t udp_bytes) {
+  const uint16_t lengths[2] = {__builtin_bswap16(udp_bytes), __builtin_bswap16(kProtocolUdp)};
+  return ones_sum(udp, udp_bytes, ones_sum(lengths, sizeof lengths, ones_sum(addresses, address_bytes)));
+}
+
 }  // namespace heddle::net

@@ -2,11 +2,12 @@
 // v2.1, 2020-11-11). Every switch on the way pushes what it knows about the packet's stay; the far switch turns the
 // packet round, and its sender reads the stack.
 //
-//   Ethernet | IPv4 | UDP to kIntPort | shim | INT-MD header | stack, newest hop first | ProbeBody | padding
+//   Ethernet | IP | UDP to kIntPort | shim | INT-MD header | stack, newest hop first | ProbeBody | padding
 //
 // A probe is made with room for all the hops it may meet (spec 5.8: Remaining Hop Count), so its length never changes:
-// what a hop pushes is taken from the padding. IPv4 only: an IPv6 packet needs a UDP checksum over all of this.
-// Everything here checks lengths before it reads or writes.
+// what a hop pushes is taken from the padding. Over IPv4 there is no UDP checksum (RFC 768); over IPv6 there must be
+// one (RFC 8200 8.1: INT over UDP is none of the tunnels that RFC 6935 lets go without), which whoever changes the
+// packet keeps right (RFC 1624). Everything here checks lengths before it reads or writes.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <span>
 
 #include "net/headers.h"
+#include "net/ip_address.h"
 #include "net/rate.h"
 #include "net/time.h"
 
@@ -87,17 +89,19 @@ struct ProbeBody {
 };
 static_assert(sizeof(ProbeBody) == 16 && offsetof(ProbeBody, sequence) == 4 && offsetof(ProbeBody, at_ns) == 8);
 
-inline constexpr uint32_t kProbeHeaders = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header) +
-                                          sizeof(net::UdpHeader) + sizeof(IntShim) + sizeof(IntMdHeader);
+// From the UDP header to the stack.
+inline constexpr uint32_t kProbeUdpHeaders = sizeof(net::UdpHeader) + sizeof(IntShim) + sizeof(IntMdHeader);
 // Bytes of a probe's frame, without FCS, that has room for `hops`.
-constexpr uint32_t probe_frame_bytes(unsigned hops) {
-  return kProbeHeaders + hops * static_cast<uint32_t>(sizeof(IntHop)) + static_cast<uint32_t>(sizeof(ProbeBody));
+constexpr uint32_t probe_frame_bytes(unsigned hops, net::IpFamily family = net::IpFamily::kIpv4) {
+  const auto bytes = sizeof(net::EthernetHeader) + net::layout_of(family).header_bytes + kProbeUdpHeaders +
+                     hops * sizeof(IntHop) + sizeof(ProbeBody);
+  return static_cast<uint32_t>(bytes);
 }
 
 struct ProbeFields {
-  uint32_t source = 0;  // IPv4, host order
-  uint32_t destination = 0;
-  uint16_t source_port = 0;  // what later switches tell paths by
+  net::IpAddress source;
+  net::IpAddress destination;  // of the same family
+  uint16_t source_port = 0;    // what later switches tell paths by
   uint8_t dscp = 0;
   unsigned hops = 1;  // 1–kMaxIntHops
   uint16_t target = 0;
@@ -106,11 +110,12 @@ struct ProbeFields {
   Time sent = 0;
 };
 
-// Writes the whole frame but for its MAC addresses; false if it does not fit into `frame`.
+// Writes the whole frame but for its MAC addresses; false if it does not fit into `frame`, or makes no sense.
 bool write_probe(std::span<uint8_t> frame, const ProbeFields& fields);
 
 // Where the parts of a probe lie; offsets from the frame's start.
 struct ProbeView {
+  net::IpFamily family = net::IpFamily::kIpv4;
   uint32_t ip = 0;
   uint32_t udp = 0;
   uint32_t stack = 0;
@@ -119,9 +124,13 @@ struct ProbeView {
   uint32_t end = 0;  // of the UDP packet
 };
 
-// Finds a probe of ours in a frame whose IPv4 header, of `ip_bytes`, lies at `ip_offset`; nothing if it is none, or not
-// whole. All of `frame` can be read.
+// Finds a probe of ours in a frame whose IP header lies at `ip_offset` and says its family; nothing if it is none, or
+// not whole. All of `frame` can be read.
 std::optional<ProbeView> find_probe(std::span<const uint8_t> frame, uint32_t ip_offset, uint32_t udp_offset);
+
+// Whether the UDP checksum is right; over IPv4, there need be none. For whom the probe is addressed to: a router
+// between does not ask.
+bool is_intact(std::span<const uint8_t> frame, const ProbeView& probe);
 
 // What a switch knows when the packet leaves.
 struct HopRecord {

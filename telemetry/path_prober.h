@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "net/ip_address.h"
 #include "net/packet.h"
 #include "net/random.h"
 #include "net/rate.h"
@@ -26,9 +27,9 @@ struct ProbeTarget {
     uint32_t share = 1;     // until something is known
     uint64_t identity = 0;  // tells members apart across changes of the tables
   };
-  uint64_t label = 0;               // tells destinations apart across changes of the tables
-  std::vector<uint32_t> addresses;  // IPv4 of the far switches, which are probed by turns
-  std::vector<Member> members;      // 2–64
+  uint64_t label = 0;                     // tells destinations apart across changes of the tables
+  std::vector<net::IpAddress> addresses;  // of the far switches, which are probed by turns; of the prober's own family
+  std::vector<Member> members;            // 2–64
 };
 
 // A link carries the probes of up to two tiers and the answers to as many: a switch's own get this part of what probes
@@ -47,7 +48,7 @@ struct ProbeAnswer {
 ProbeAnswer read_answer(std::span<const uint8_t> frame, const ProbeView& probe, Time now);
 
 struct ProberSettings {
-  uint32_t address = 0;                   // IPv4 of this switch
+  net::IpAddress address;                 // of this switch
   uint8_t dscp = 26;                      // of the class that is measured
   unsigned hops = 4;                      // switches on the longest way there
   double share = 0.001 / kProbesOnALink;  // of each link that this switch's own probes may take
@@ -105,8 +106,8 @@ class PathProber : public ProbeReceiver {
     receive(read_answer(frame, probe, now));
   }
 
-  uint32_t address() const { return settings_.address; }
-  uint32_t frame_bytes() const { return probe_frame_bytes(settings_.hops); }
+  const net::IpAddress& address() const { return settings_.address; }
+  uint32_t frame_bytes() const { return probe_frame_bytes(settings_.hops, settings_.address.family); }
   // How long it takes until every member has been probed towards every destination.
   Duration sweep() const { return sweep_; }
   // Between two updates of shares: a sweep at the links' first rates.

@@ -40,7 +40,7 @@ std::vector<ProbedGroup> split_by_destination(const Topology& topology, NodeId n
     ProbedGroup& of = probed[group];
     of.group = group;
     of.label = label;
-    const uint32_t address = kFirstSwitchAddress + (leaf - topology.host_count);
+    const net::IpAddress address = kFirstSwitchAddress + (leaf - topology.host_count);
     if (of.addresses.empty() || of.addresses.back() != address) of.addresses.push_back(address);
   }
   routes.groups = std::move(groups);

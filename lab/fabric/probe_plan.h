@@ -8,6 +8,7 @@
 
 #include "lab/topology/routing.h"
 #include "lab/topology/topology.h"
+#include "net/ip_address.h"
 
 namespace heddle::lab {
 
@@ -17,8 +18,8 @@ inline constexpr uint32_t kFirstSwitchAddress = 0x0a800001;
 // A group that is probed, and where it leads.
 struct ProbedGroup {
   uint16_t group = 0;
-  uint64_t label = 0;               // destination_of_label tells what it stands for
-  std::vector<uint32_t> addresses;  // of the leaves there
+  uint64_t label = 0;                     // destination_of_label tells what it stands for
+  std::vector<net::IpAddress> addresses;  // of the leaves there
 };
 
 // Changes the routes of all switches: groups of several members lead to one destination each, and behind the routes to

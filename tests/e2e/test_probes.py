@@ -5,23 +5,39 @@
                        │ l2 ─── r2 │        l2 is throttled, or dark: below the switch, in the kernel's queue
                        └ l3 ─── r3 ┘
 """
+import dataclasses
 import re
 import threading
 
 import frames
 from harness import check, limit, need_tools, wait_for
-from hosts import IP_A, IP_B, MAC_A, MAC_B, RING, ROUTER_A, ROUTER_B, af_packet, switch_section
+from hosts import IP_A, IP_B, IP6_A, IP6_B, MAC_A, MAC_B, RING, ROUTER_A, ROUTER_B, af_packet, switch_section
 from stream import Stream, check_in_order
 from switch import Switch
 
 LINKS = range(4)
 THROTTLED = 2
-LEFT, RIGHT = '10.255.0.1', '10.255.0.2'
 PERIODS = 100  # of probes, that weights have to follow in
 FLOWS, RUN, RATE = 128, 16, 2500  # 5.4 Mbit/s on each of four links; a flow pauses for 800 ms
 IDLE_TIME = '650ms'  # longer than any path takes longer than another: flowlets keep order
 # Up to 100 ms of queue; what waits in the driver's ring while the kernel drops comes on top.
 TBF = ('tbf', 'rate', '2mbit', 'burst', '5kb', 'limit', '25kb')
+
+
+@dataclasses.dataclass
+class Family:
+    """Where the switches and the hosts are, in one address family."""
+    left: str
+    right: str
+    prefix_a: str
+    prefix_b: str
+    ip_a: str
+    ip_b: str
+    whole: int  # the length of an address as a prefix
+
+
+IPV4 = Family('10.255.0.1', '10.255.0.2', '192.0.2.0/24', '198.51.100.0/24', IP_A, IP_B, 32)
+IPV6 = Family('2001:db8:ff::1', '2001:db8:ff::2', '2001:db8:1::/64', '2001:db8:2::/64', IP6_A, IP6_B, 128)
 
 
 def mac_of(side, link):
@@ -33,25 +49,28 @@ def link_port(port, index, mac):
     return af_packet(port, index, f'veth-{port}', mac, rate='1G').replace(RING, f'{RING},qdisc_bypass=0')
 
 
-def configuration(name, host_port, links, peers, group, far, own_prefix, other_prefix, host_mac, scheduler, more=''):
+def configuration(name, host_port, links, peers, group, far, family, host_mac, scheduler):
     """One of the two switches; both probe the other over their group."""
-    own, other = (LEFT, RIGHT) if name == 'left' else (RIGHT, LEFT)
+    own, other, own_prefix, other_prefix = (
+        (family.left, family.right, family.prefix_a, family.prefix_b) if name == 'left' else
+        (family.right, family.left, family.prefix_b, family.prefix_a))
     members = ', '.join(f'{{port: {port}, mac: "{mac}"}}' for port, mac in zip(links, peers))
     return (switch_section(name) + 'ports:\n' + host_port +
             ''.join(link_port(port, index + 1, mac_of(1 if name == 'left' else 2, index))
                     for index, port in enumerate(links)) +
             f'groups:\n  - {{name: {group}, scheduler: {scheduler}, members: [{members}]}}\n'
-            f'routes:\n  - {{prefix: {other_prefix}, via: {group}}}\n  - {{prefix: {other}/32, via: {group}}}\n'
-            f'  - {{prefix: {own_prefix}, via: {{port: {host_port.split(",")[0].split()[-1]}, mac: "{host_mac}"}}}}\n'
+            f'routes:\n  - {{prefix: "{other_prefix}", via: {group}}}\n'
+            f'  - {{prefix: "{other}/{family.whole}", via: {group}}}\n'
+            f'  - {{prefix: "{own_prefix}", via: {{port: {host_port.split(",")[0].split()[-1]}, mac: "{host_mac}"}}}}\n'
             f'ars: {{idle_time: {IDLE_TIME}}}\n'
-            f'path_delay: {{address: {own}, timeout: 600ms{more}, '
-            f'targets: [{{group: {group}, address: {other}, name: {far}}}]}}\n')
+            f'path_delay: {{address: "{own}", timeout: 600ms, '
+            f'targets: [{{group: {group}, address: "{other}", name: {far}}}]}}\n')
 
 
 class FourLinks:
     """The two switches above, forwarding and probing; the raw ports of the hosts are `sender` and `receiver`."""
 
-    def __init__(self, scene, scheduler):
+    def __init__(self, scene, scheduler, family=IPV4):
         need_tools('tc')
         self.a, self.b = scene.namespace('a'), scene.namespace('b')
         self.below_left, below_right = scene.namespace('left'), scene.namespace('right')
@@ -62,11 +81,11 @@ class FourLinks:
         left_links, right_links = [f'l{link}' for link in LINKS], [f'r{link}' for link in LINKS]
         left_macs, right_macs = [mac_of(1, link) for link in LINKS], [mac_of(2, link) for link in LINKS]
         self.left = Switch(scene, configuration(
-            'left', af_packet('a', 0, 'veth-a', ROUTER_A), left_links, right_macs, 'up', 'right', '192.0.2.0/24',
-            '198.51.100.0/24', MAC_A, scheduler), name='left', namespace=self.below_left)
+            'left', af_packet('a', 0, 'veth-a', ROUTER_A), left_links, right_macs, 'up', 'right', family,
+            MAC_A, scheduler), name='left', namespace=self.below_left)
         self.right = Switch(scene, configuration(
-            'right', af_packet('b', 0, 'veth-b', ROUTER_B), right_links, left_macs, 'down', 'left', '198.51.100.0/24',
-            '192.0.2.0/24', MAC_B, scheduler), name='right', namespace=below_right)
+            'right', af_packet('b', 0, 'veth-b', ROUTER_B), right_links, left_macs, 'down', 'left', family,
+            MAC_B, scheduler), name='right', namespace=below_right)
         self.sender, self.receiver = self.a.port('eth0'), self.b.port('eth0')
         for switch in (self.left, self.right):
             wait_for(lambda at=switch: all(member['returned'] > 5 for member in members(at)), 'probes to come back', 20)
@@ -161,6 +180,28 @@ def test_weights_follow_a_throttled_link(scene):
     check(sum(1 for port in probes['ports'] if port['share'] > 0) == 4, f'probes of every link cost: {probes["ports"]}')
     text = pair.left.show('paths')
     check(re.search(r'^right +up +l2 ', text, re.M) and 'a sweep takes' in text, text)
+    check(pair.left.drops() == {}, f'drops: {pair.left.drops()}')
+    pair.left.stop()
+    pair.right.stop()
+
+
+@limit(90)
+def test_weights_follow_over_ipv6(scene):
+    """The same in short where switches and hosts have IPv6 alone: probes come back, and the throttled link loses
+    weight within 100 probe periods."""
+    pair = FourLinks(scene, 'spray-wcmp', IPV6)
+    templates = [frames.roce(IP6_A, IP6_B, qp=0x100 + number, size=frames.SMALL_ROCE, smac=MAC_A, dmac=ROUTER_A)
+                 for number in range(FLOWS)]
+    with Collector(pair.receiver) as arrived, Stream(pair.sender, templates, rate=RATE) as stream:
+        wait_for(lambda: is_even(members(pair.left)), 'equal weights', 20)
+        pair.tc('add', *TBF)
+        down = wait_periods(pair.left, lambda now: now[THROTTLED]['share'] < 0.15, 'less weight for the throttled link')
+        print(f'shares {shares(pair.left)}: down after {down} periods')
+    check(len(arrived.frames) > stream.total() * 0.8, f'{len(arrived.frames)} of {stream.total()} frames arrived')
+    for switch, own, far in ((pair.left, IPV6.left, IPV6.right), (pair.right, IPV6.right, IPV6.left)):
+        probes = switch.get('/paths')['path_delay']
+        check(probes['address'] == own and probes['targets'][0]['addresses'] == [far], f'{probes}')
+        check(probes['returned'] > 0 and probes['turned_round'] > 0 and probes['refused'] == 0, f'{probes}')
     check(pair.left.drops() == {}, f'drops: {pair.left.drops()}')
     pair.left.stop()
     pair.right.stop()

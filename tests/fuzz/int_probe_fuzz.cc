@@ -35,11 +35,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!probe) return 0;
   require(probe->end <= bytes && probe->body + sizeof(ProbeBody) <= probe->end, "outside the frame");
   const PathReading before = read_path(frame, *probe);
+  const bool intact = is_intact(frame, *probe);
   push_hop(frame, *probe, {.node_id = 1, .arrival = 0, .departure = heddle::kMicrosecond});
   const auto after = find_probe(frame, ip, udp);
   require(after.has_value(), "lost by pushing a hop");
   require(after->hops == before.hops || after->hops == before.hops + 1, "more than one hop pushed");
   turn_round(frame, *after, 48, heddle::kMillisecond);
-  require(find_probe(frame, ip, udp).has_value(), "lost by turning round");
+  const auto turned = find_probe(frame, ip, udp);
+  require(turned.has_value(), "lost by turning round");
+  require(is_intact(frame, *turned) == intact, "another checksum than before");
   return 0;
 }

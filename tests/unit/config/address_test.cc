@@ -89,6 +89,18 @@ TEST(Addresses, Prefixes) {
   }
 }
 
+TEST(Addresses, WithoutALength) {
+  EXPECT_EQ(parse_address("10.255.0.1"), net::IpAddress(0x0aff0001));
+  EXPECT_EQ(print_address(0x0aff0001), "10.255.0.1");
+  const auto six = parse_address("2001:db8:0:0::1");
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->family, IpFamily::kIpv6);
+  EXPECT_EQ(print_address(*six), "2001:db8::1");
+  for (const char* wrong : {"", "10.0.0.0/8", "10.0.0", "fe80::1%eth0", "a"})
+    EXPECT_FALSE(parse_address(wrong)) << wrong;
+  EXPECT_FALSE(parse_address(std::string_view("10.0.0.1\0x", 10))) << "a NUL within";
+}
+
 TEST(Addresses, Multicast) {
   EXPECT_TRUE(is_multicast(*parse_prefix("224.0.0.0/4")));
   EXPECT_TRUE(is_multicast(*parse_prefix("239.1.2.3/32")));

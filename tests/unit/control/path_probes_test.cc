@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "config/address.h"
@@ -20,7 +21,18 @@ namespace {
 
 constexpr unsigned kMembers = 3;
 
-SwitchConfig config_of() {
+// The two switches, in one family.
+struct Ends {
+  const char* name;
+  const char* own;
+  const char* far;
+  uint32_t udp;  // offset of the UDP header
+};
+
+SwitchConfig config_of(const Ends& ends) {
+  const std::string path_delay = fmt::format(
+      "path_delay: {{address: \"{}\", timeout: 20ms, targets: [{{group: up, address: \"{}\", name: far}}]}}", ends.own,
+      ends.far);
   return load_switch_config_text(R"(
 switch: {workers: 2}
 ports:
@@ -31,12 +43,11 @@ groups:
   - {name: up, scheduler: wcmp, members: [{port: a, mac: "02:00:00:00:00:01"}, {port: b, mac: "02:00:00:00:00:02"}, {port: c, mac: "02:00:00:00:00:03"}]}
 routes:
   - {prefix: 10.0.0.0/8, via: up}
-path_delay: {address: 10.255.0.1, timeout: 20ms, targets: [{group: up, address: 10.255.0.2, name: far}]}
-)",
+)" + path_delay,
                                  "leaf.yaml");
 }
 
-class PathProbesTest : public testing::Test {
+class PathProbesTest : public testing::TestWithParam<Ends> {
  protected:
   PathProbesTest() {
     support::need_eal();
@@ -92,10 +103,11 @@ class PathProbesTest : public testing::Test {
     if (dark[port]) return;
     const Time now = clock_->now();
     order.fields.sent = now;
-    std::vector<uint8_t> frame(telemetry::probe_frame_bytes(order.fields.hops));
+    std::vector<uint8_t> frame(telemetry::probe_frame_bytes(order.fields.hops, order.fields.source.family));
     ASSERT_TRUE(telemetry::write_probe(frame, order.fields));
-    EXPECT_EQ(order.fields.destination, 0x0aff0002U);
-    const auto find = [&] { return *telemetry::find_probe(frame, 14, 34); };
+    EXPECT_EQ(order.fields.source, *config::parse_address(GetParam().own));
+    EXPECT_EQ(order.fields.destination, *config::parse_address(GetParam().far));
+    const auto find = [&] { return *telemetry::find_probe(frame, 14, GetParam().udp); };
     telemetry::push_hop(frame, find(), {.arrival = now, .departure = now, .rate = Rate::gbps(10)});
     telemetry::turn_round(frame, find(), 48, now + kSecond + wires[port]);
     mailboxes_.front()->receive_probe(frame, find(), now);  // whichever worker it comes back to
@@ -112,7 +124,7 @@ class PathProbesTest : public testing::Test {
     return notices_;
   }
 
-  const SwitchConfig config = config_of();
+  const SwitchConfig config = config_of(GetParam());
   std::unique_ptr<dataplane::PortStates> states;
   std::unique_ptr<RouteTable> routes;
   std::array<bool, kMembers> dark{};
@@ -129,20 +141,25 @@ class PathProbesTest : public testing::Test {
   std::vector<std::string> notices_;
 };
 
-TEST_F(PathProbesTest, EveryProbeIsTheWorkersThatOwnsThePort) {
+INSTANTIATE_TEST_SUITE_P(Families, PathProbesTest,
+                         testing::Values(Ends{"ipv4", "10.255.0.1", "10.255.0.2", 34},
+                                         Ends{"ipv6", "2001:db8:ff::1", "2001:db8:ff::2", 54}),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_P(PathProbesTest, EveryProbeIsTheWorkersThatOwnsThePort) {
   ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
   EXPECT_EQ(ordered_by_[0], mailboxes_[0].get());
   EXPECT_EQ(ordered_by_[1], mailboxes_[1].get());
   EXPECT_EQ(ordered_by_[2], mailboxes_[1].get());
   EXPECT_TRUE(in_force().measured);
   const PathDelayStatus status = probes->status();
-  EXPECT_EQ(status.address, 0x0aff0001U);
+  EXPECT_EQ(status.address, *config::parse_address(GetParam().own));
   EXPECT_EQ(status.targets.at(0).name, "far");
   EXPECT_GE(status.sweep, kMillisecond) << "no member more often";
   EXPECT_EQ(status.counters.refused, 0U);
 }
 
-TEST_F(PathProbesTest, SharesFollowWhatIsBetweenTheSwitches) {
+TEST_P(PathProbesTest, SharesFollowWhatIsBetweenTheSwitches) {
   wires[1] = kSecond / 10;
   ASSERT_TRUE(play([&] { return probes->status().targets.at(0).members.at(1).share < 0.1; }));
   EXPECT_GT(path(1).wire, 50 * kMillisecond);
@@ -152,7 +169,7 @@ TEST_F(PathProbesTest, SharesFollowWhatIsBetweenTheSwitches) {
   EXPECT_TRUE(play([&] { return in_force().table->counts().at(1) > 1200; }));
 }
 
-TEST_F(PathProbesTest, ADarkMemberIsShutAndOpenedAgain) {
+TEST_P(PathProbesTest, ADarkMemberIsShutAndOpenedAgain) {
   ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
   dark[2] = true;
   ASSERT_TRUE(play([&] { return in_force().members[2].bad; }));
@@ -163,7 +180,7 @@ TEST_F(PathProbesTest, ADarkMemberIsShutAndOpenedAgain) {
   EXPECT_EQ(notices()[1], "path to far over port c: probes come back, it is used again");
 }
 
-TEST_F(PathProbesTest, MembersThatComeAndGoAreFollowed) {
+TEST_P(PathProbesTest, MembersThatComeAndGoAreFollowed) {
   ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
   RouteTable::Batch batch;
   lb::NextHop gone;
@@ -176,7 +193,7 @@ TEST_F(PathProbesTest, MembersThatComeAndGoAreFollowed) {
   EXPECT_TRUE(play([&] { return in_force().table->counts().size() == 2 && in_force().table->counts()[0] == 2048; }));
 }
 
-TEST_F(PathProbesTest, APortWithoutItsLinkIsNotProbed) {
+TEST_P(PathProbesTest, APortWithoutItsLinkIsNotProbed) {
   states->set(0, false);
   ASSERT_TRUE(play([&] { return path(1).returned > 20; }));
   const uint64_t sent = path(0).sent;

@@ -49,7 +49,7 @@ TEST(SwitchConfigPathDelay, EveryKey) {
   ASSERT_EQ(probes.targets.size(), 1U);
   EXPECT_EQ(probes.targets[0].name, "pod2");
   EXPECT_EQ(config.groups[probes.targets[0].group].name, "up");
-  EXPECT_EQ(probes.targets[0].addresses, (std::vector<uint32_t>{0x0aff0002, 0x0aff0003}));
+  EXPECT_EQ(probes.targets[0].addresses, (std::vector<net::IpAddress>{0x0aff0002, 0x0aff0003}));
   const SwitchConfig again = load_switch_config_text(to_json(config).dump(), "again.yaml");
   EXPECT_EQ(to_json(again), to_json(config));
   EXPECT_EQ(to_json(config)["path_delay"]["rate"], "0.005");
@@ -61,15 +61,36 @@ TEST(SwitchConfigPathDelay, ATargetIsCalledByItsAddress) {
   EXPECT_EQ(config.path_delay.targets.at(0).name, "10.255.0.2");
 }
 
+TEST(SwitchConfigPathDelay, ProbesMayBeIpv6) {
+  const SwitchConfig config = load_switch_config_text(
+      with_groups("path_delay: {address: \"2001:db8:ff::1\", targets: [{group: up, address: [\"2001:db8:ff::2\", "
+                  "\"2001:db8:ff:0:0::3\"]}]}"),
+      "leaf.yaml");
+  EXPECT_TRUE(config.path_delay.is_on());
+  EXPECT_EQ(config.path_delay.address, *config::parse_address("2001:db8:ff::1"));
+  const PathTargetConfig& target = config.path_delay.targets.at(0);
+  EXPECT_EQ(target.addresses.at(1), *config::parse_address("2001:db8:ff::3"));
+  EXPECT_EQ(target.name, "2001:db8:ff::2");
+  const auto json = to_json(config)["path_delay"];
+  EXPECT_EQ(json["address"], "2001:db8:ff::1");
+  EXPECT_EQ(json["targets"][0]["address"][1], "2001:db8:ff::3");
+  EXPECT_EQ(json["targets"][0]["name"], "2001:db8:ff::2");
+}
+
 TEST(SwitchConfigPathDelay, Mistakes) {
-  const std::string address = "an IPv4 address of one switch such as 10.255.0.1";
+  const std::string address = "an address of one switch such as 10.255.0.1 or 2001:db8:ff::1";
   const std::string group = "a group of two members and more: up";
   const auto probes = [](const std::string& keys) { return with_groups("path_delay: {" + keys + "}"); };
   const auto target = [&](const std::string& keys) { return probes("address: 10.255.0.1, targets: [{" + keys + "}]"); };
   expect_messages({
       {"no address", probes("rate: 0.1%"), 7, "found no 'address' in path_delay; accepted: " + address},
       {"a prefix", probes("address: 10.255.0.1/32"), 7, "found address '10.255.0.1/32'; accepted: " + address},
-      {"IPv6", probes("address: \"2001:db8::1\""), 7, "found address '2001:db8::1'; accepted: " + address},
+      {"an IPv6 prefix", probes("address: \"2001:db8::1/128\""), 7,
+       "found address '2001:db8::1/128'; accepted: " + address},
+      {"IPv6 multicast", probes("address: \"ff02::1\""), 7, "found address 'ff02::1'; accepted: " + address},
+      {"IPv6 link-local", probes("address: \"fe80::1\""), 7, "found address 'fe80::1'; accepted: " + address},
+      {"IPv6 loopback", probes("address: \"::1\""), 7, "found address '::1'; accepted: " + address},
+      {"no address at all", probes("address: 0.0.0.0"), 7, "found address '0.0.0.0'; accepted: " + address},
       {"multicast", probes("address: 224.0.0.1"), 7, "found address '224.0.0.1'; accepted: " + address},
       {"loopback", probes("address: 127.0.0.1"), 7, "found address '127.0.0.1'; accepted: " + address},
       {"a near key", probes("adress: 10.255.0.1"), 7,
@@ -85,6 +106,9 @@ TEST(SwitchConfigPathDelay, Mistakes) {
        4, "found group 'up'; accepted: a group of two members and more, there is none"},
       {"its own address", target("group: up, address: 10.255.0.1"), 7,
        "found address '10.255.0.1' which is this switch's own; accepted: the address of another switch"},
+      {"another family than its own", target("group: up, address: \"2001:db8::2\""), 7,
+       "found address '2001:db8::2'; accepted: addresses of the family of this switch's own: probes and answers go "
+       "between the two"},
       {"an address twice", target("group: up, address: [10.255.0.2, 10.255.0.2]"), 7,
        "found address[1] '10.255.0.2' a second time; accepted: each address once"},
       {"a group twice",

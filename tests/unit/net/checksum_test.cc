@@ -106,5 +106,23 @@ TEST(ChecksumUpdate, IsTheSameInEitherByteOrder) {
   }
 }
 
+TEST(OnesSum, AgreesWithTheBookForEveryLength) {
+  Random random(4);
+  for (size_t bytes = 0; bytes <= 70; ++bytes) {
+    for (int round = 0; round < 200; ++round) {
+      Bytes data(bytes);
+      for (uint8_t& byte : data) byte = round % 4 == 0 ? 0xff : static_cast<uint8_t>(random.next());
+      const auto expected = static_cast<uint16_t>(~internet_checksum(data));
+      EXPECT_EQ(__builtin_bswap16(ones_sum(data.data(), bytes)), expected) << bytes << " bytes";
+    }
+  }
+}
+
+// In two parts, of which the first is even, it is the same.
+TEST(OnesSum, GoesOn) {
+  const Bytes data = support::pattern(41);
+  EXPECT_EQ(ones_sum(data.data() + 18, 23, ones_sum(data.data(), 18)), ones_sum(data.data(), 41));
+}
+
 }  // namespace
 }  // namespace heddle::net

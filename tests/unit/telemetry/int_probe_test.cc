@@ -9,19 +9,32 @@
 #include <gtest/gtest.h>
 
 #include "net/checksum.h"
+#include "net/ip_address.h"
 #include "net/random.h"
 
 namespace heddle::telemetry {
 namespace {
 
+using net::IpAddress;
+using net::IpFamily;
+
 constexpr uint32_t kIpAt = 14;
-constexpr uint32_t kUdpAt = 34;
+constexpr IpFamily kFamilies[] = {IpFamily::kIpv4, IpFamily::kIpv6};
 using Bytes = std::vector<uint8_t>;
 
-Bytes probe_with(unsigned hops) {
-  Bytes frame(probe_frame_bytes(hops));
-  EXPECT_TRUE(write_probe(frame, {.source = 0x0a800001,
-                                  .destination = 0x0a800002,
+constexpr uint32_t udp_at(IpFamily family) { return family == IpFamily::kIpv4 ? 34 : 54; }
+const char* name_of(IpFamily family) { return family == IpFamily::kIpv4 ? "IPv4" : "IPv6"; }
+
+// 10.128.0.`last`, or 2001:db8::`last`.
+IpAddress address(IpFamily family, uint8_t last) {
+  if (family == IpFamily::kIpv4) return 0x0a800000U + last;
+  return {family, {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}};
+}
+
+Bytes probe_with(unsigned hops, IpFamily family = IpFamily::kIpv4) {
+  Bytes frame(probe_frame_bytes(hops, family));
+  EXPECT_TRUE(write_probe(frame, {.source = address(family, 1),
+                                  .destination = address(family, 2),
                                   .source_port = 50'000,
                                   .dscp = 26,
                                   .hops = hops,
@@ -32,7 +45,25 @@ Bytes probe_with(unsigned hops) {
   return frame;
 }
 
-std::optional<ProbeView> find(std::span<const uint8_t> frame) { return find_probe(frame, kIpAt, kUdpAt); }
+std::optional<ProbeView> find(std::span<const uint8_t> frame, IpFamily family = IpFamily::kIpv4) {
+  return find_probe(frame, kIpAt, udp_at(family));
+}
+
+// Worked out word by word, as RFC 8200 8.1 and RFC 768 say it: over addresses, length, protocol, and the packet.
+uint16_t udp_checksum(const Bytes& frame, IpFamily family) {
+  const uint32_t udp = udp_at(family);
+  const uint32_t addresses = family == IpFamily::kIpv4 ? kIpAt + 12 : kIpAt + 8;
+  uint32_t sum = net::kProtocolUdp + static_cast<uint32_t>(frame.size() - udp);
+  for (uint32_t i = addresses; i < udp; i += 2) sum += frame[i] * 256U + frame[i + 1];
+  for (size_t i = udp; i < frame.size(); i += 2) {
+    if (i != udp + 6) sum += frame[i] * 256U + (i + 1 < frame.size() ? frame[i + 1] : 0);
+  }
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16U);
+  return sum == 0xffff ? 0xffff : static_cast<uint16_t>(~sum);
+}
+uint16_t checksum_in(const Bytes& frame, IpFamily family) {
+  return net::header_at<net::UdpHeader>(frame.data(), udp_at(family))->checksum;
+}
 
 HopRecord hop_of(uint32_t node, Duration stay, Rate rate) {
   return {.node_id = node,
@@ -51,43 +82,127 @@ TEST(IntProbe, IsAWholeIpv4Packet) {
   EXPECT_EQ(net::ipv4_header_sum(ip, 20), 0xffff);
   EXPECT_EQ(ip->total_length + kIpAt, frame.size());
   EXPECT_EQ(ip->tos, 26 << 2);
-  EXPECT_EQ(net::header_at<net::UdpHeader>(frame.data(), kUdpAt)->length + kUdpAt, frame.size());
+  EXPECT_EQ(net::header_at<net::UdpHeader>(frame.data(), 34)->length + 34, frame.size());
+}
+
+TEST(IntProbe, IsAWholeIpv6Packet) {
+  const Bytes frame = probe_with(4, IpFamily::kIpv6);
+  const auto* ip = net::header_at<net::Ipv6Header>(frame.data(), kIpAt);
+  EXPECT_EQ(frame[12], 0x86);
+  EXPECT_EQ(frame[13], 0xdd);
+  EXPECT_EQ(ip->version_class_label, 0x6U << 28U | 26U << 22U | 50'000U) << "version, DSCP, flow label";
+  EXPECT_EQ(ip->next_header, net::kProtocolUdp);
+  EXPECT_EQ(ip->hop_limit, 64);
+  EXPECT_EQ(ip->payload_length + kIpAt + 40, frame.size());
+  EXPECT_EQ(ip->source, address(IpFamily::kIpv6, 1).bytes);
+  EXPECT_EQ(ip->destination, address(IpFamily::kIpv6, 2).bytes);
+  EXPECT_EQ(net::header_at<net::UdpHeader>(frame.data(), 54)->length + 54U, frame.size());
+  EXPECT_EQ(frame.size(), probe_with(4).size() + 20) << "but for the header, what IPv4's are";
+}
+
+// RFC 8200 8.1: there is one, and every change on the way keeps it right. RFC 768: none over IPv4, unless somebody put
+// one there.
+TEST(IntProbe, KeepsItsUdpChecksum) {
+  struct Row {
+    const char* what;
+    void (*change)(Bytes& frame, IpFamily family);
+  };
+  const Row rows[] = {
+      {"as it was made", [](Bytes&, IpFamily) {}},
+      {"after a hop",
+       [](Bytes& f, IpFamily of) { push_hop(f, *find(f, of), hop_of(1, kMicrosecond, Rate::gbps(100))); }},
+      {"after a hop without room",
+       [](Bytes& f, IpFamily of) {
+         for (uint32_t i = 0; i < 4; ++i) push_hop(f, *find(f, of), hop_of(7 * i, kMicrosecond, Rate::gbps(10)));
+       }},
+      {"turned round", [](Bytes& f, IpFamily of) { turn_round(f, *find(f, of), 48, 77 * kMillisecond); }},
+  };
+  for (const IpFamily family : kFamilies) {
+    for (const bool has_one : {false, true}) {
+      for (const Row& row : rows) {
+        Bytes frame = probe_with(3, family);
+        if (family == IpFamily::kIpv4 && has_one) {
+          net::header_at<net::UdpHeader>(frame.data(), 34)->checksum = udp_checksum(frame, family);
+        }
+        row.change(frame, family);
+        const bool none = family == IpFamily::kIpv4 && !has_one;
+        EXPECT_EQ(checksum_in(frame, family), none ? 0 : udp_checksum(frame, family)) << name_of(family) << row.what;
+        EXPECT_TRUE(is_intact(frame, *find(frame, family))) << name_of(family) << row.what;
+      }
+    }
+  }
+}
+
+// One of 65,536 packets sums up to what would be written as 0, which says that there is none.
+TEST(IntProbe, AChecksumOfZeroIsWrittenAsItsOtherForm) {
+  constexpr IpFamily kSix = IpFamily::kIpv6;
+  Bytes frame = probe_with(2, kSix);
+  const uint16_t first = checksum_in(frame, kSix);
+  // The hop that is pushed takes up all that is missing to 0xffff: its queue's lower 16 bits are one word.
+  Bytes with_hop = frame;
+  HopRecord hop = hop_of(0, 0, Rate::gbps(100));
+  push_hop(with_hop, *find(with_hop, kSix), hop);
+  hop.queue_bytes = checksum_in(with_hop, kSix);
+  push_hop(frame, *find(frame, kSix), hop);
+  EXPECT_NE(first, 0xffff);
+  EXPECT_EQ(checksum_in(frame, kSix), 0xffff);
+  EXPECT_TRUE(is_intact(frame, *find(frame, kSix)));
+}
+
+TEST(IntProbe, DamageIsSeen) {
+  Random random(11);
+  for (int i = 0; i < 2000; ++i) {
+    Bytes frame = probe_with(2, IpFamily::kIpv6);
+    push_hop(frame, *find(frame, IpFamily::kIpv6), hop_of(3, kMicrosecond, Rate::gbps(100)));
+    const uint32_t body = find(frame, IpFamily::kIpv6)->body + 1;  // past the kind: it stays a probe
+    frame[body + random.below(static_cast<uint32_t>(frame.size()) - body)] ^=
+        static_cast<uint8_t>(1 + random.below(255));
+    ASSERT_FALSE(is_intact(frame, *find(frame, IpFamily::kIpv6))) << i;
+  }
+  Bytes none = probe_with(2, IpFamily::kIpv6);
+  net::header_at<net::UdpHeader>(none.data(), 54)->checksum = 0;
+  EXPECT_FALSE(is_intact(none, *find(none, IpFamily::kIpv6))) << "RFC 8200 8.1: receivers discard it";
 }
 
 // Bytes as the specification draws them (5.7.2, 5.8), after one hop.
 TEST(IntProbe, LiesAsTheSpecificationDrawsIt) {
-  Bytes frame = probe_with(2);
-  push_hop(frame, *find(frame), hop_of(1, 700 * kNanosecond, Rate::gbps(100)));
-  const Bytes shim_and_md(frame.begin() + 42, frame.begin() + 58);
-  EXPECT_EQ(shim_and_md, (Bytes{0x14, 12, 0x7f, 0xfe,    // INT-MD, NPT 1, 3 + 9 words, the original port
-                                0x28, 0, 9, 1,           // version 2, D, Hop ML 9, one hop left
-                                0xfc, 0x00, 0x68, 0x64,  // bits 0–5, our domain
-                                0x80, 0x00, 0x00, 0x00}));
-  const Bytes hop(frame.begin() + 58, frame.begin() + 94);
-  EXPECT_EQ(
-      hop,
-      (Bytes{0, 0, 0,    1,   0, 2, 0,    3,    0, 0, 0x02, 0xbc, 3, 0, 0x03, 0xe8,  // node, ports, 700 ns, 1000 bytes
-             0, 0, 0,    0,   0, 0, 0x03, 0xe8, 0, 0, 0,    0,    0, 0, 0x06, 0xa4,  // 1000 and 1700 ns
-             0, 1, 0x86, 0xa0}));                                                    // 100,000 Mb/s
+  for (const IpFamily family : kFamilies) {
+    Bytes frame = probe_with(2, family);
+    push_hop(frame, *find(frame, family), hop_of(1, 700 * kNanosecond, Rate::gbps(100)));
+    const auto shim = frame.begin() + udp_at(family) + 8;
+    const Bytes shim_and_md(shim, shim + 16);
+    EXPECT_EQ(shim_and_md, (Bytes{0x14, 12, 0x7f, 0xfe,    // INT-MD, NPT 1, 3 + 9 words, the original port
+                                  0x28, 0, 9, 1,           // version 2, D, Hop ML 9, one hop left
+                                  0xfc, 0x00, 0x68, 0x64,  // bits 0–5, our domain
+                                  0x80, 0x00, 0x00, 0x00}));
+    const Bytes hop(shim + 16, shim + 52);
+    EXPECT_EQ(hop, (Bytes{0, 0, 0,    1,    0, 2, 0,    3,
+                          0, 0, 0x02, 0xbc, 3, 0, 0x03, 0xe8,  // node, ports, 700 ns, 1000 bytes
+                          0, 0, 0,    0,    0, 0, 0x03, 0xe8,
+                          0, 0, 0,    0,    0, 0, 0x06, 0xa4,  // 1000 and 1700 ns
+                          0, 1, 0x86, 0xa0}));                 // 100,000 Mb/s
+  }
 }
 
 TEST(IntProbe, CarriesItsSendersNotesAndTheSumOfItsHops) {
-  Bytes frame = probe_with(4);
-  push_hop(frame, *find(frame), hop_of(1, 3 * kMicrosecond, Rate::gbps(100)));
-  push_hop(frame, *find(frame), hop_of(2, 4 * kMicrosecond, Rate::gbps(10)));
-  push_hop(frame, *find(frame), hop_of(3, 0, Rate::unlimited()));
-  const ProbeView view = *find(frame);
-  EXPECT_EQ(view.hops, 3U);
-  const ProbeBody& body = body_of(frame, view);
-  EXPECT_EQ(body.target, 7);
-  EXPECT_EQ(body.member, 3);
-  EXPECT_EQ(body.sequence, 99U);
-  EXPECT_EQ(body.at_ns, 5000U);
-  const PathReading path = read_path(frame, view);
-  EXPECT_EQ(path.delay, 7 * kMicrosecond);
-  EXPECT_EQ(path.beyond, 4 * kMicrosecond);  // without the sender's own queue, which was pushed first
-  EXPECT_EQ(path.bottleneck, Rate::gbps(10));
-  EXPECT_TRUE(path.complete);
+  for (const IpFamily family : kFamilies) {
+    Bytes frame = probe_with(4, family);
+    push_hop(frame, *find(frame, family), hop_of(1, 3 * kMicrosecond, Rate::gbps(100)));
+    push_hop(frame, *find(frame, family), hop_of(2, 4 * kMicrosecond, Rate::gbps(10)));
+    push_hop(frame, *find(frame, family), hop_of(3, 0, Rate::unlimited()));
+    const ProbeView view = *find(frame, family);
+    EXPECT_EQ(view.hops, 3U);
+    const ProbeBody& body = body_of(frame, view);
+    EXPECT_EQ(body.target, 7);
+    EXPECT_EQ(body.member, 3);
+    EXPECT_EQ(body.sequence, 99U);
+    EXPECT_EQ(body.at_ns, 5000U);
+    const PathReading path = read_path(frame, view);
+    EXPECT_EQ(path.delay, 7 * kMicrosecond);
+    EXPECT_EQ(path.beyond, 4 * kMicrosecond);  // without the sender's own queue, which was pushed first
+    EXPECT_EQ(path.bottleneck, Rate::gbps(10));
+    EXPECT_TRUE(path.complete);
+  }
 }
 
 TEST(IntProbe, TurnsRound) {
@@ -100,6 +215,18 @@ TEST(IntProbe, TurnsRound) {
   EXPECT_EQ(net::ipv4_header_sum(ip, 20), 0xffff);
   EXPECT_EQ(body_of(frame, *find(frame)).kind, ProbeKind::kReturned);
   EXPECT_EQ(body_of(frame, *find(frame)).at_ns, 1'000'000U);
+}
+
+TEST(IntProbe, TurnsRoundOverIpv6) {
+  Bytes frame = probe_with(1, IpFamily::kIpv6);
+  frame[kIpAt + 7] = 61;  // three hops later
+  turn_round(frame, *find(frame, IpFamily::kIpv6), 48, kMillisecond);
+  const auto* ip = net::header_at<net::Ipv6Header>(frame.data(), kIpAt);
+  EXPECT_EQ(ip->source, address(IpFamily::kIpv6, 2).bytes);
+  EXPECT_EQ(ip->destination, address(IpFamily::kIpv6, 1).bytes);
+  EXPECT_EQ(ip->version_class_label, 0x6U << 28U | 48U << 22U | 50'000U) << "another class, the same flow label";
+  EXPECT_EQ(ip->hop_limit, 64);
+  EXPECT_EQ(body_of(frame, *find(frame, IpFamily::kIpv6)).kind, ProbeKind::kReturned);
 }
 
 TEST(IntProbe, ComesBackWithTheTimeItTookByTheClocksOfBothEnds) {
@@ -146,11 +273,28 @@ struct Broken {
 class BrokenProbe : public testing::TestWithParam<Broken> {};
 
 TEST_P(BrokenProbe, IsNone) {
-  Bytes frame = probe_with(3);
-  push_hop(frame, *find(frame), hop_of(1, kMicrosecond, Rate::gbps(100)));
+  for (const IpFamily family : kFamilies) {
+    Bytes frame = probe_with(3, family);
+    push_hop(frame, *find(frame, family), hop_of(1, kMicrosecond, Rate::gbps(100)));
+    ASSERT_TRUE(find(frame, family));
+    // Changes are by their place in an IPv4 frame: the 20 bytes more of IPv6 stand aside meanwhile.
+    const uint32_t udp = udp_at(family);
+    const Bytes front(frame.begin(), frame.begin() + udp - 34);
+    frame.erase(frame.begin(), frame.begin() + udp - 34);
+    GetParam().change(frame);
+    frame.insert(frame.begin(), front.begin(), front.end());
+    EXPECT_FALSE(find(frame, family)) << name_of(family) << ": " << GetParam().what;
+  }
+}
+
+TEST(IntProbe, IsNoneWithoutAnIpHeaderInFrontOfUdp) {
+  Bytes frame = probe_with(2);
   ASSERT_TRUE(find(frame));
-  GetParam().change(frame);
-  EXPECT_FALSE(find(frame)) << GetParam().what;
+  frame[kIpAt] = 0x65;
+  EXPECT_FALSE(find(frame)) << "40 bytes do not fit in between";
+  frame[kIpAt] = 0x55;
+  EXPECT_FALSE(find(frame)) << "neither version";
+  EXPECT_FALSE(find_probe({}, 0, 34));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -178,6 +322,11 @@ TEST(IntProbe, WantsRoomForItsHops) {
   EXPECT_FALSE(write_probe(large, {.hops = 0}));
   EXPECT_FALSE(write_probe(large, {.hops = kMaxIntHops + 1}));
   EXPECT_TRUE(write_probe(large, {.hops = kMaxIntHops}));
+  EXPECT_FALSE(write_probe(large, {.source = address(IpFamily::kIpv6, 1), .destination = 2, .hops = 1}))
+      << "from one family to the other";
+  Bytes of_ipv4(probe_frame_bytes(2));
+  EXPECT_FALSE(write_probe(
+      of_ipv4, {.source = address(IpFamily::kIpv6, 1), .destination = address(IpFamily::kIpv6, 2), .hops = 2}));
 }
 
 // Random bytes over a probe, cut at random, in a buffer of exactly that size: what is found lies inside it.
@@ -185,25 +334,28 @@ TEST(IntProbe, NeverReadsOrWritesOutsideTheFrame) {
   Random random(5);
   unsigned found = 0;
   for (int round = 0; round < 200'000; ++round) {
-    Bytes whole = probe_with(1 + random.below(4));
+    const IpFamily family = kFamilies[round % 2];
+    Bytes whole = probe_with(1 + random.below(4), family);
     const unsigned changes = random.below(4);
     for (unsigned i = 0; i < changes; ++i) {
-      whole[kUdpAt + random.below(static_cast<uint32_t>(whole.size()) - kUdpAt)] = static_cast<uint8_t>(random.next());
+      const uint32_t udp = udp_at(family);
+      whole[udp + random.below(static_cast<uint32_t>(whole.size()) - udp)] = static_cast<uint8_t>(random.next());
     }
     const size_t size = random.below(3) == 0 ? random.below(static_cast<uint32_t>(whole.size()) + 1) : whole.size();
     const auto exact = std::make_unique<uint8_t[]>(size);
     std::copy_n(whole.begin(), size, exact.get());
     const std::span<uint8_t> frame(exact.get(), size);
-    const std::optional<ProbeView> view = find(frame);
+    const std::optional<ProbeView> view = find(frame, family);
     if (!view) continue;
     ++found;
     ASSERT_LE(view->body + sizeof(ProbeBody), view->end);
     ASSERT_LE(view->end, size);
     push_hop(frame, *view, hop_of(1, kMicrosecond, Rate::gbps(100)));
-    const std::optional<ProbeView> after = find(frame);
+    const std::optional<ProbeView> after = find(frame, family);
     ASSERT_TRUE(after);
     ASSERT_LE(after->hops, view->hops + 1);
     read_path(frame, *after);
+    is_intact(frame, *after);
     turn_round(frame, *after, 48, kMillisecond);
   }
   EXPECT_GT(found, 20'000U);

@@ -90,6 +90,40 @@ TEST(PathProber, ProbesTheLeavesOfATargetByTurnsOverManySourcePorts) {
   EXPECT_GE(source_ports.begin()->first, 0xc000U);
 }
 
+// Its probes are 20 bytes longer, and have their turn so much later.
+TEST(PathProber, ProbesOverIpv6) {
+  const auto address = [](uint8_t last) {
+    return net::IpAddress(net::IpFamily::kIpv6, {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last});
+  };
+  PathProber of_ipv4(settings_of(2));
+  of_ipv4.retarget(targets_over(2, 3), 0);
+  ProberSettings settings = settings_of(2);
+  settings.address = address(1);
+  PathProber prober(settings);
+  std::vector<ProbeTarget> targets = targets_over(2, 3);
+  for (ProbeTarget& target : targets) target.addresses = {address(2), address(3)};
+  prober.retarget(targets, 0);
+  EXPECT_EQ(prober.frame_bytes(), of_ipv4.frame_bytes() + 20);
+  EXPECT_GT(prober.sweep(), of_ipv4.sweep());
+  std::map<uint8_t, unsigned> destinations;
+  while (prober.next_due() < 6 * prober.sweep()) {
+    const Time now = prober.next_due();
+    const auto send = [&](const Due& due) {
+      std::vector<uint8_t> frame(prober.frame_bytes());
+      ASSERT_TRUE(prober.write(frame, due, now));
+      push_hop(frame, *find_probe(frame, 14, 54), {.arrival = now, .departure = now, .rate = Rate::gbps(10)});
+      destinations[frame[53]]++;
+      turn_round(frame, *find_probe(frame, 14, 54), 48, now);
+      prober.receive_probe(frame, *find_probe(frame, 14, 54), now);
+    };
+    prober.attend(now, send, [](size_t) {});
+  }
+  ASSERT_EQ(destinations.size(), 2U);
+  EXPECT_EQ(destinations[2], destinations[3]);
+  EXPECT_EQ(prober.counters().returned, prober.counters().sent);
+  EXPECT_EQ(prober.paths(2).member(1).capacity, 10'000);
+}
+
 TEST(PathProber, AnswersFindTheirMember) {
   PathProber prober(settings_of(3));
   prober.retarget(targets_over(3, 2), 0);
