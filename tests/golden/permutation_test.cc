@@ -147,18 +147,21 @@ struct Spray {
 };
 
 // The same simulations gave 362–422, 269–284 and 211–215 µs; receiver-driven htsim has 329, 253 and 244 (its
-// experiments/fattree-spraying). The bands hold both the spread of seeds and the freedom of the port order; 32 ports
-// measure 306 here, above the 300 that were hoped for.
+// experiments/fattree-spraying). The last flow is that of the busiest of 4,096 links, which one seed may have 10 %
+// above or below the others': the bands are those of the mean.
 TEST_F(GoldenPermutation, HostSprayingOn1024Hosts) {
   const Topology t = build_fat_tree({.hosts = 1024});
-  for (const Spray& row : {Spray{8, 350, 440}, Spray{32, 255, 310}, Spray{256, 205, 230}}) {
-    FabricSettings settings = open_loop("ecmp");
-    settings.hosts.entropy = Entropy::kPerPacket;
-    settings.hosts.spray_ports = row.ports;
-    settings.hosts.out_of_order = OutOfOrder::kAnyOrderPlacement;
-    const double last = microseconds(support::last_completion(run(t, settings)));
-    EXPECT_GE(last, row.least) << row.ports << " ports";
-    EXPECT_LE(last, row.most) << row.ports << " ports";
+  for (const Spray& row : {Spray{8, 350, 440}, Spray{32, 255, 300}, Spray{256, 205, 230}}) {
+    std::vector<double> last;
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      FabricSettings settings = open_loop("ecmp", seed);
+      settings.hosts.entropy = Entropy::kPerPacket;
+      settings.hosts.spray_ports = row.ports;
+      settings.hosts.out_of_order = OutOfOrder::kAnyOrderPlacement;
+      last.push_back(microseconds(support::last_completion(run(t, settings))));
+    }
+    EXPECT_GE(mean(last), row.least) << row.ports << " ports";
+    EXPECT_LE(mean(last), row.most) << row.ports << " ports";
   }
 }
 
