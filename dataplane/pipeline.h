@@ -244,7 +244,14 @@ class Pipeline {
     kFits,     // one lossless group whose share has room for all of the burst: charged once, as a whole
     kCareful,  // packet by packet
   };
-  Towards towards(RouteId route);
+  Towards towards(RouteId route) {
+    Towards to;
+    if (const lb::NextHopGroup* group = tables_->group_for(route); group != nullptr) {
+      to.group = *group;
+      to.state = &group_states_[tables_->index_of(group)];
+    }
+    return to;
+  }
   Admission admission_of(Packet* const* packets, unsigned count);
   template <Admission kAdmission>
   void forward_as(Packet* const* packets, unsigned count, Time now);

@@ -184,15 +184,6 @@ void Pipeline::prefetch_members(const Packet* packet) const {
   if (group->scheduler.choice != lb::Choice::kHash) rte_prefetch0(&group_states_[tables_->index_of(group)]);
 }
 
-inline Pipeline::Towards Pipeline::towards(RouteId route) {
-  Towards to;
-  if (const lb::NextHopGroup* group = tables_->group_for(route); group != nullptr) {
-    to.group = *group;
-    to.state = &group_states_[tables_->index_of(group)];
-  }
-  return to;
-}
-
 // Of a group that goes by the hash alone.
 inline const lb::NextHop* Pipeline::hashed_path(const lb::GroupView& group, const Packet* packet, Time now) const {
   const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});

@@ -51,10 +51,7 @@ void Pipeline::send_back(Packet* packet, const telemetry::ProbeView& probe, Towa
   back.ipv6 = meta.l3 == L3::kIpv6 ? 1 : 0;
   back.ipv4[0] = net::header_at<net::Ipv4Header>(frame_of(packet), meta.l3_offset)->destination;  // if it is one
   route(*tables_->lookup, back, &packet, 1);
-  if (const lb::NextHopGroup* group = tables_->group_for(meta.route); group != nullptr) {
-    to.group = *group;
-    to.state = &group_states_[tables_->index_of(group)];
-  }
+  to = towards(meta.route);
 }
 
 // A packet to the probes' port; false: it is no probe, or one for us that was damaged on its way. A probe that goes on

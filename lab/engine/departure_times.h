@@ -61,8 +61,8 @@ class DepartureTimes {
   size_t ports_;
   size_t leaves_;
   bool ordered_;
-  std::vector<Time>
-      nodes_;  // 1 = root; of node n, the children are 2n and 2n + 1; one port: root and leaf are the same
+  // Of node n the children are 2n and 2n + 1; 1 is the root, with one port also the leaf.
+  std::vector<Time> nodes_;
 };
 
 }  // namespace heddle::lab

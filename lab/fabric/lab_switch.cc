@@ -114,7 +114,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     const PortId in = meta.in_port;  // once it is forwarded, the packet may be somebody else's
     const bool ends_here = lanes_ != nullptr && dataplane::is_credit_packet(packet);
     meta.arrival = now;
-    if (timer_ < now) run_timers(now, window);
+    run_timers(now, window);
     if (has_to_send(now)) send_in_time_order(now, window);
     if (pause_log_ != nullptr) hear_origin(packet);
     const uint64_t dropped = sink_.taken;

@@ -166,7 +166,7 @@ class LabSwitch : public LiveNode {
     return waiting_[(in * lane_count_ + vl) * port_count() + out];
   }
   const uint32_t* waiting_at(PortId in, unsigned vl) const { return &waiting_[(in * lane_count_ + vl) * port_count()]; }
-  // By a vector that is at hand whenever packets come or go.
+  // By what is at hand whenever packets come or go.
   size_t port_count() const { return departures_.ports(); }
 
   void sample(Time now);
