@@ -6,21 +6,16 @@
 #include <cstdint>
 #include <vector>
 
-#include <rte_prefetch.h>
-
-#include "dataplane/route.h"
+#include "dataplane/route_groups.h"
 #include "lb/next_hop_group.h"
 
 namespace heddle::dataplane {
-
-using GroupId = uint16_t;
-inline constexpr GroupId kNoGroup = 0xffff;
 
 struct ForwardingTables {
   const RouteLookup* lookup = nullptr;
   // Route id → group. Empty: route ids are group ids (a real switch, where the FIB holds the group). The lab's switches
   // share one lookup and differ here.
-  std::vector<GroupId> group_of_route;
+  RouteGroups group_of_route;
   std::vector<lb::NextHopGroup> groups;
   // Whether a group's scheduler goes by flowlets, or by quality: note_schedulers.
   bool flowlets = false;
@@ -42,9 +37,6 @@ struct ForwardingTables {
       id = group_of_route[route];
     }
     return id < groups.size() ? groups.data() + id : nullptr;
-  }
-  void prefetch(RouteId route) const {
-    if (route < group_of_route.size()) rte_prefetch0(&group_of_route[route]);
   }
   // Index of a group, for the per-lcore state beside it.
   size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }

@@ -51,8 +51,7 @@ void SwitchBuilder::make_tables() {
     std::vector<std::vector<ProbedGroup>> probed(topology_.switch_count());
     if (settings_.switches.path_delay.enabled && !is_infiniband()) probed = plan_probes(topology_, states.up(), routes);
     for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
-      versions_[i].push_back(
-          {from, tables_of(topology_.host_count + i, std::move(routes[i]), rates), std::move(probed[i])});
+      versions_[i].push_back({from, tables_of(topology_.host_count + i, routes[i], rates), std::move(probed[i])});
     }
   };
   add_version(0);
@@ -85,13 +84,13 @@ std::vector<SwitchRoutes> SwitchBuilder::routes_over(const std::vector<bool>& li
   return routes;
 }
 
-std::unique_ptr<dataplane::ForwardingTables> SwitchBuilder::tables_of(NodeId node, SwitchRoutes&& routes,
+std::unique_ptr<dataplane::ForwardingTables> SwitchBuilder::tables_of(NodeId node, const SwitchRoutes& routes,
                                                                       const LinkStates& rates) const {
   auto tables = std::make_unique<dataplane::ForwardingTables>();
   const std::vector<LabSwitch::TableVersion>& versions = versions_[node - topology_.host_count];
   const dataplane::ForwardingTables* before = versions.empty() ? nullptr : versions.back().tables.get();
   tables->lookup = &fabric_->lookup;
-  tables->group_of_route = std::move(routes.group_of_host);
+  tables->group_of_route = routes.group_of_host;
   for (const std::vector<PortIndex>& ports : routes.groups) {
     lb::NextHopGroup group;
     group.scheduler = settings_.switches.scheduler;
@@ -154,9 +153,10 @@ void SwitchBuilder::set_weights(NodeId node, const LinkStates& rates, lb::NextHo
 // The group that led, in the tables before, to a host of the group that comes next in `now`.
 const lb::NextHopGroup* SwitchBuilder::group_before(const dataplane::ForwardingTables& before,
                                                     const dataplane::ForwardingTables& now) {
-  const auto host = std::find(now.group_of_route.begin(), now.group_of_route.end(), now.groups.size());
-  if (host == now.group_of_route.end()) return nullptr;
-  return before.group_for(static_cast<dataplane::RouteId>(host - now.group_of_route.begin()));
+  for (dataplane::RouteId host = 0; host < now.group_of_route.size(); ++host) {
+    if (now.group_of_route[host] == now.groups.size()) return before.group_for(host);
+  }
+  return nullptr;
 }
 
 dataplane::Pipeline::Settings SwitchBuilder::pipeline_settings(NodeId node) const {

@@ -23,7 +23,7 @@ class SwitchBuilder : private FabricParts {
  private:
   void make_tables();
   std::vector<SwitchRoutes> routes_over(const std::vector<bool>& link_up);
-  std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, SwitchRoutes&& routes,
+  std::unique_ptr<dataplane::ForwardingTables> tables_of(NodeId node, const SwitchRoutes& routes,
                                                          const LinkStates& rates) const;
   void set_weights(NodeId node, const LinkStates& rates, lb::NextHopGroup& group) const;
   static const lb::NextHopGroup* group_before(const dataplane::ForwardingTables& before,

@@ -52,8 +52,9 @@ class LanesTest : public testing::Test {
       group.members.push_back({.rewrite = {}, .port = port, .counter = port});
     }
     group.table_member = 1;
-    tables_.group_of_route.assign(9, 0);
-    tables_.group_of_route[0] = kNoGroup;
+    std::vector<GroupId> group_of_lid(9, 0);
+    group_of_lid[0] = kNoGroup;
+    tables_.group_of_route = group_of_lid;
     pipeline_ = std::make_unique<Pipeline>(settings, states_, sink_, nullptr);
     pipeline_->use_source(&source_);
     pipeline_->use_tables(&tables_);

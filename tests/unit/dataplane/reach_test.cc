@@ -16,7 +16,7 @@ ForwardingTables small_tables() {
   tables.groups.resize(2);
   for (const PortId port : {PortId{0}, PortId{1}}) tables.groups[0].members.push_back({.rewrite = {}, .port = port});
   tables.groups[1].members.push_back({.rewrite = {}, .port = PortId{2}});
-  tables.group_of_route = {kNoGroup, 0, 0, 0, 0, 1, kNoGroup, 1};
+  tables.group_of_route = std::vector<GroupId>{kNoGroup, 0, 0, 0, 0, 1, kNoGroup, 1};
   return tables;
 }
 
@@ -124,7 +124,9 @@ TEST_F(ReachTest, SplitsLongLists) {
   ForwardingTables sparse;
   sparse.groups.resize(1);
   sparse.groups[0].members.push_back({.rewrite = {}, .port = PortId{0}});
-  for (unsigned lid = 0; lid < 16; ++lid) sparse.group_of_route.push_back(lid % 2 == 0 ? 0 : kNoGroup);
+  std::vector<GroupId> group_of_lid;
+  for (unsigned lid = 0; lid < 16; ++lid) group_of_lid.push_back(lid % 2 == 0 ? 0 : kNoGroup);
+  sparse.group_of_route = group_of_lid;
   ports_.set(0, false);
   reach_.review(sparse, ports_);
   ASSERT_EQ(reach_.changes().size(), 2U);
