@@ -4,6 +4,7 @@ namespace heddle::lab {
 
 void SendQueue::post(MessageId message, uint64_t bytes, uint32_t mtu) {
   const uint64_t packets = (bytes + mtu - 1) / mtu;
+  if (parts_.empty()) first_end_ = end_ + packets;
   parts_.push_back({message, end_, end_ + packets, bytes});
   end_ += packets;
 }

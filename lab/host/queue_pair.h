@@ -89,6 +89,7 @@ class SendQueue {
   PacketSet acknowledged_;   // beyond una_
   std::vector<Part> parts_;  // those before first_part_ are done; a deque would take 600 bytes empty
   size_t first_part_ = 0;
+  uint64_t first_end_ = 0;  // its end
 };
 
 // What the responder makes of a data packet.
@@ -147,10 +148,13 @@ bool SendQueue::acknowledge(uint64_t psn, const Done& done) {
   if (!acknowledged_.empty()) acknowledged_.advance_to(una_);
   if (repeat_next_ < una_) repeat_next_ = una_;
   skip_acknowledged();
+  if (una_ < first_end_) return true;  // most ACKs end no part
   while (first_part_ < parts_.size() && parts_[first_part_].end_psn <= una_) done(parts_[first_part_++].message);
   if (first_part_ == parts_.size()) {
     parts_.clear();
     first_part_ = 0;
+  } else {
+    first_end_ = parts_[first_part_].end_psn;
   }
   return true;
 }
