@@ -12,7 +12,6 @@ namespace heddle::lab {
 
 namespace {
 
-constexpr uintptr_t kHugePage = 2U << 20U;
 constexpr uintptr_t kSmallPage = 4096;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE of Linux 6.1, which older headers do not have
 
@@ -24,6 +23,13 @@ bool is_resident(void* page) {
 }
 
 }  // namespace
+
+std::byte* allocate_huge(size_t bytes) {
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kHugePage, bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: without huge pages the run is only slower
+  return memory;
+}
 
 size_t collapse_heap() {
   size_t bytes = 0;

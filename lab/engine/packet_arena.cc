@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include <sys/mman.h>
+#include "lab/engine/huge_pages.h"
 
 namespace heddle::lab {
 
@@ -21,9 +21,7 @@ void PacketArena::spill(std::vector<Packet*>& stock) {
 
 // Constant fields are written once; whoever takes a packet sets its lengths and headers.
 void PacketArena::add_slab() {
-  auto* slab = static_cast<std::byte*>(std::aligned_alloc(kSlabBytes, kSlabBytes));
-  if (slab == nullptr) throw std::bad_alloc();
-  madvise(slab, kSlabBytes, MADV_HUGEPAGE);  // a wish: without huge pages the run is only slower
+  std::byte* slab = allocate_huge(kSlabBytes);
   slabs_.emplace_back(slab);
   const size_t bytes = packet_bytes(header_room_);
   for (size_t i = kSlabBytes / bytes; i-- > 0;) {

@@ -48,7 +48,15 @@ class Inbox {
     std::atomic<uint64_t> ports{0};
   };
 
-  explicit Inbox(size_t ports) : words_(std::make_unique<Word[]>(2 * ((ports + 63) / 64))), count_((ports + 63) / 64) {}
+  explicit Inbox(size_t ports)
+      : own_(std::make_unique<Word[]>(2 * ((ports + 63) / 64))), words_(own_.get()), count_((ports + 63) / 64) {}
+
+  // Lets it lie at `words`, which outlive it, 2 × words() of them: beside the inboxes of other nodes. Nothing was sent
+  // yet, and no bell made.
+  void move_to(Word* words) {
+    words_ = words;
+    own_.reset();
+  }
 
   size_t words() const { return count_; }
   // What was sent in the window before the one of this parity.
@@ -100,7 +108,8 @@ class Inbox {
   };
 
  private:
-  std::unique_ptr<Word[]> words_;
+  std::unique_ptr<Word[]> own_;
+  Word* words_;
   size_t count_;
 };
 

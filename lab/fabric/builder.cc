@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "lab/fabric/credits.h"
@@ -51,6 +52,7 @@ class Builder : private FabricParts {
     make_hosts();
     connect_queue_pairs();
     SwitchBuilder(topology_, settings_, *fabric_).make_switches();
+    line_up_nodes();
     connect_inboxes();
   }
 
@@ -63,6 +65,7 @@ class Builder : private FabricParts {
   void make_hosts();
   HostLaneSettings host_lanes(HostId id) const;
   void connect_queue_pairs();
+  void line_up_nodes();
   void connect_inboxes();
 
   const Workload& workload_;
@@ -122,13 +125,12 @@ void Builder::make_wires() {
       changes[event.link][way].push_back(state);
     }
   }
+  fabric_->wires.reserve(2 * topology_.links.size());
   for (LinkId id = 0; id < topology_.links.size(); ++id) {
     const Link& link = topology_.links[id];
     for (unsigned way = 0; way < 2; ++way) {
-      auto wire =
-          std::make_unique<Wire>(link.delay, link.overhead, link.loss, link.bit_error, seed_of(0, 2 * id + way));
-      wire->plan(std::move(changes[id][way]));
-      fabric_->wires.push_back(std::move(wire));
+      fabric_->wires.emplace_back(link.delay, link.overhead, link.loss, link.bit_error, seed_of(0, 2 * id + way));
+      fabric_->wires.back().plan(std::move(changes[id][way]));
     }
   }
 }
@@ -178,6 +180,7 @@ HostLaneSettings Builder::host_lanes(HostId id) const {
 void Builder::make_hosts() {
   HostSettings nic = settings_.hosts;
   if (nic.ccti) complete(*nic.ccti, topology_.host_count);
+  const Duration smallest_delay = topology_.smallest_delay();
   for (HostId id = 0; id < topology_.host_count; ++id) {
     const LinkId link_id = topology_.ports[id][0];
     const Link& link = topology_.links[link_id];
@@ -187,7 +190,7 @@ void Builder::make_hosts() {
     host.rate = link.rate;
     host.overhead = link.overhead;
     host.link_delay = link.delay;
-    host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : topology_.smallest_delay();
+    host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : smallest_delay;
     host.seed = seed_of(1, 0);
     host.nic = nic;
     if (!settings_.events.empty()) host.goodput_interval = settings_.switches.sample_interval;
@@ -237,7 +240,27 @@ void Builder::connect_queue_pairs() {
   }
 }
 
+// Pod by pod, since most packets stay near: what a node has just sent is still in the cache, or in that of its thread,
+// when the one that it went to runs.
+void Builder::line_up_nodes() {
+  std::vector<NodeId>& order = fabric_->order;
+  order.resize(topology_.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [this](NodeId a, NodeId b) { return topology_.nodes[a].pod < topology_.nodes[b].pod; });
+}
+
+// Inboxes lie in the order of the nodes: all are looked at in every window, and senders write into those near them.
 void Builder::connect_inboxes() {
+  size_t words = 0;
+  for (const NodeId node : fabric_->order) words += 2 * fabric_->node(node).inbox().words();
+  fabric_->inbox_words = std::vector<Inbox::Word>(words);
+  Inbox::Word* at = fabric_->inbox_words.data();
+  for (const NodeId node : fabric_->order) {
+    Inbox& inbox = fabric_->node(node).inbox();
+    inbox.move_to(at);
+    at += 2 * inbox.words();
+  }
   const bool alone = settings_.run.thread_count() == 1;
   for (NodeId node = 0; node < topology_.nodes.size(); ++node) {
     LiveNode& live = fabric_->node(node);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lab/engine/fabric_settings.h"
+#include "lab/engine/huge_pages.h"
 #include "lab/engine/message_board.h"
 #include "lab/engine/packet_arena.h"
 #include "lab/engine/wire.h"
@@ -49,13 +50,15 @@ struct Fabric {
   HostLookup lookup;
   MessageBoard board;
   PacketArena packets;
-  std::vector<std::unique_ptr<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
+  std::vector<Wire, HugePageAllocator<Wire>> wires;  // 2 l: link l from end a to end b; 2 l + 1: back
   std::vector<std::unique_ptr<Capture>> captures;
   std::vector<std::unique_ptr<const SubnetTables>> subnets;  // of InfiniBand links: the first, and after every sweep
   std::unique_ptr<const PartitionTables> partitions;         // null: there are none
   std::vector<std::string> notes;                            // for the user to see
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
+  std::vector<NodeId> order;             // in which nodes run
+  std::vector<Inbox::Word> inbox_words;  // of all nodes, in that order
   Duration window = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <thread>
 
 #include <sys/resource.h>
@@ -139,19 +138,13 @@ RunResult Run::go() {
   return result;
 }
 
-// Pod by pod, since most packets stay near: what a node has just sent is still in the cache, or in that of its thread,
-// when the one that it went to runs.
 void Run::line_up_nodes() {
-  std::vector<NodeId> order(topology_.nodes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [this](NodeId a, NodeId b) { return topology_.nodes[a].pod < topology_.nodes[b].pod; });
-  place_of_.resize(order.size());
-  for (const NodeId id : order) {
+  id_at_ = fabric_->order;
+  place_of_.resize(id_at_.size());
+  for (const NodeId id : id_at_) {
     place_of_[id] = nodes_.size();
     nodes_.push_back(&fabric_->node(id));
     next_events_.push_back(nodes_.back()->next_event());
-    id_at_.push_back(id);
   }
 }
 
@@ -212,7 +205,7 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
     next_events_[node] = nodes_[node]->next_event();
     block.next = std::min(block.next, next_events_[node]);
     if (!topology_.is_host(id_at_[node])) continue;
-    if (Host* host = fabric_->hosts[id_at_[node]].get(); !host->outgoing().empty()) block.causes.push_back(host);
+    if (auto* host = static_cast<Host*>(nodes_[node]); !host->outgoing().empty()) block.causes.push_back(host);
   }
   block.first_sent = first_sent;
   block.next = std::min(block.next, first_sent);
@@ -278,7 +271,7 @@ uint64_t Run::messages_done() const {
 
 uint64_t Run::packet_hops() const {
   uint64_t hops = 0;
-  for (const auto& wire : fabric_->wires) hops += wire->packets();
+  for (const Wire& wire : fabric_->wires) hops += wire.packets();
   return hops;
 }
 
@@ -330,8 +323,8 @@ RunResult Run::collect(RunResult::End end, Time at) {
     result.imbalance.insert(result.imbalance.end(), node->imbalance().begin(), node->imbalance().end());
   }
   for (size_t i = 0; i < fabric_->wires.size(); i += 2) {
-    const Wire& forth = *fabric_->wires[i];
-    const Wire& back = *fabric_->wires[i + 1];
+    const Wire& forth = fabric_->wires[i];
+    const Wire& back = fabric_->wires[i + 1];
     result.links.push_back({forth.packets(), forth.wire_bytes(), back.packets(), back.wire_bytes()});
     result.packets_in_flight += forth.in_flight() + back.in_flight();
   }

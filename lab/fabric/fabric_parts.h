@@ -19,8 +19,8 @@ class FabricParts {
   bool keeps_all_pauses() const { return !is_infiniband() || settings_.run.timeline; }
 
   bool is_a(LinkId link, NodeId node) const { return topology_.links[link].a == node; }
-  Wire& wire_from(LinkId link, NodeId node) const { return *fabric_->wires[2 * link + (is_a(link, node) ? 0 : 1)]; }
-  Wire& wire_to(LinkId link, NodeId node) const { return *fabric_->wires[2 * link + (is_a(link, node) ? 1 : 0)]; }
+  Wire& wire_from(LinkId link, NodeId node) const { return fabric_->wires[2 * link + (is_a(link, node) ? 0 : 1)]; }
+  Wire& wire_to(LinkId link, NodeId node) const { return fabric_->wires[2 * link + (is_a(link, node) ? 1 : 0)]; }
   // Streams of random numbers belong to a node or a link.
   uint64_t seed_of(uint64_t kind, uint64_t index) const { return mix64(settings_.run.seed * 8 + kind) + mix64(index); }
 

@@ -1,4 +1,4 @@
-// collapse_heap: what the heap holds stays as it is, and lies in huge pages as far as is said.
+// What lies in huge pages stays as it is, whether it was moved there or allocated there.
 #include "lab/engine/huge_pages.h"
 
 #include <algorithm>
@@ -43,6 +43,20 @@ TEST(CollapseHeap, KeepsWhatItHoldsInHugePages) {
   EXPECT_GE(huge_bytes_of_heap(), collapsed);
   // What is there already can be asked for again.
   EXPECT_GE(collapse_heap(), collapsed);
+}
+
+TEST(HugePageAllocator, HoldsArraysOfAnySize) {
+  struct alignas(128) Line {
+    uint64_t number;
+  };
+  for (const size_t count : {1U, 100U, 16'384U, 50'000U}) {  // 16,384 lines are one huge page
+    std::vector<Line, HugePageAllocator<Line>> lines;
+    lines.reserve(count);
+    for (size_t i = 0; i < count; ++i) lines.push_back({i});
+    const auto begin = reinterpret_cast<uintptr_t>(lines.data());
+    EXPECT_EQ(begin % (count * sizeof(Line) < kHugePage ? alignof(Line) : kHugePage), 0U);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(lines[i].number, i);
+  }
 }
 
 }  // namespace
