@@ -55,6 +55,8 @@ class alignas(64) EgressQueue {
     return true;
   }
 
+  // Asks for the slot that the next packet will take.
+  void prefetch_tail() const { rte_prefetch0(slots_.get() + (tail_ & mask_)); }
   // Asks for the slots of the packets next to leave.
   void prefetch_slots() const { rte_prefetch0(&slots_[head_ & mask_]); }
   // The packet that leaves `behind` others; null if there is none.

@@ -184,6 +184,17 @@ void Pipeline::prefetch_members(const Packet* packet) const {
   if (group->scheduler.choice != lb::Choice::kHash) rte_prefetch0(&group_states_[tables_->index_of(group)]);
 }
 
+void Pipeline::prefetch_port_tables() const {
+  const auto ask = [](const auto* values, size_t count) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(values);
+    for (size_t at = 0; at < count * sizeof *values; at += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + at);
+  };
+  ask(port_is_up_, port_count());
+  ask(plain_roce_.data(), port_count());
+  ask(max_frame_.data(), port_count());
+  ask(counters_.paths.data(), counters_.paths.size());
+}
+
 // Of a group that goes by the hash alone.
 inline const lb::NextHop* Pipeline::hashed_path(const lb::GroupView& group, const Packet* packet, Time now) const {
   const unsigned pick = lb::PathSelector::select_by_hash(group, meta_of(packet).flow_hash, Ports{*this, now});

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <rte_prefetch.h>
+
 namespace heddle::lab {
 
 template <typename T>
@@ -23,6 +25,10 @@ class GrowingRing {
   }
   const T& front() const { return ring_[head_ & (ring_.size() - 1)]; }
   T pop() { return ring_[head_++ & (ring_.size() - 1)]; }
+  // Asks for what `pop` will read.
+  void prefetch() const {
+    if (!ring_.empty()) rte_prefetch0(&front());
+  }
   // From the next to be popped on.
   template <typename Each>
   void for_each(const Each& each) const {

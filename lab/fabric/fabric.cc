@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include <rte_prefetch.h>
 #include <sys/resource.h>
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
@@ -65,6 +66,7 @@ class Run {
   void make_blocks();
   void run_window(const Window& window);
   void run_block(Block& block, Window window, unsigned thread);
+  void fetch_node(size_t place) const;
   void pass_triggers();
   Time next_begin() const;
   void stop_probing();
@@ -197,6 +199,7 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
   if (window.parity != 0) std::reverse(block.due.begin(), block.due.end());
   const std::vector<size_t>& due = block.due;
   for (size_t i = 0; i < due.size(); ++i) {
+    if (i + 5 < due.size()) fetch_node(due[i + 5]);
     if (i + 3 < due.size()) nodes_[due[i + 3]]->fetch_tables();
     if (i + 2 < due.size()) nodes_[due[i + 2]]->fetch_ports(window);
     if (i + 1 < due.size()) nodes_[due[i + 1]]->fetch_packets(window);
@@ -209,6 +212,13 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
   }
   block.first_sent = first_sent;
   block.next = std::min(block.next, first_sent);
+}
+
+// Asks for the node itself, all of it: which of its lines the window needs, it would have to be looked at to know.
+void Run::fetch_node(size_t place) const {
+  const auto* node = reinterpret_cast<const std::byte*>(nodes_[place]);
+  const size_t bytes = topology_.is_host(id_at_[place]) ? sizeof(Host) : sizeof(LabSwitch);
+  for (size_t at = 0; at < bytes; at += RTE_CACHE_LINE_SIZE) rte_prefetch1(node + at);
 }
 
 // Effects on other hosts. They lie at least a window ahead, and hosts keep what is to come in order of time and kind.

@@ -11,8 +11,8 @@ namespace heddle::lab {
 
 namespace {
 constexpr uint16_t kNotAnUplink = 0xffff;
-// How many packets before it leaves the receiver's line is asked for.
-constexpr size_t kBellAhead = 4;
+// How many packets before a packet's turn the slot of its queue and the receiver's line are asked for.
+constexpr size_t kPlaceAhead = 4;
 }  // namespace
 
 LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
@@ -62,6 +62,8 @@ void LabSwitch::fetch_tables() const {
   const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
   for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
   departures_.prefetch();
+  pipeline_.prefetch_port_tables();
+  for (size_t at = 0; at < uplink_bytes_.size(); at += 8) rte_prefetch0(&uplink_bytes_[at]);
 }
 
 void LabSwitch::fetch_ports(const Window& window) const {
@@ -141,9 +143,9 @@ void LabSwitch::forward_port_by_port(const Window& window) {
     const Time now = window.begin + (arrivals_[i].order >> 16U);
     run_timers(now, window);
     if (i == chosen) chosen = choose_paths(i, window);
-    if (i + kBellAhead < chosen) {
-      const Packet* later = arrivals_[i + kBellAhead].packet;
-      if (later != nullptr) ports_[meta_of(later).out_port].out->prefetch_bell(window.parity);
+    if (i + kPlaceAhead < chosen) {
+      const Packet* later = arrivals_[i + kPlaceAhead].packet;
+      if (later != nullptr) prefetch_place(*later, window.parity);
     }
     Packet* packet = arrivals_[i].packet;
     if (packet == nullptr) continue;
@@ -175,6 +177,13 @@ size_t LabSwitch::choose_paths(size_t from, const Window& window) {
     }
   }
   return i;
+}
+
+// A packet with a path will be queued, and may leave at once.
+inline void LabSwitch::prefetch_place(const Packet& packet, unsigned parity) const {
+  const PacketMeta& meta = meta_of(&packet);
+  pipeline_.port(meta.out_port).queue(meta.traffic_class).prefetch_tail();
+  ports_[meta.out_port].out->prefetch_bell(parity);
 }
 
 // What leaves in the window has waited since windows ago: its cache lines are cold.

@@ -98,6 +98,7 @@ class LabSwitch : public LiveNode {
 
   void collect(const Window& window);
   void prefetch_departing(PortId port) const;
+  void prefetch_place(const Packet& packet, unsigned parity) const;
   void forward_in_time_order(const Window& window);
   void forward_port_by_port(const Window& window);
   size_t choose_paths(size_t from, const Window& window);

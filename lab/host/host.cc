@@ -79,6 +79,20 @@ void Host::run(const Window& window) {
   }
 }
 
+// What packets are likely to ask for: most hosts talk to few others at a time.
+void Host::fetch_queues() const {
+  const auto ask = [](const auto& queues, uint32_t index) {
+    if (index >= queues.size()) return;
+    const auto* bytes = reinterpret_cast<const std::byte*>(&queues[index]);
+    for (size_t at = 0; at < sizeof queues[index]; at += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + at);
+  };
+  ask(receive_queues_, last_received_);
+  ask(send_queues_, last_acknowledged_);
+  acks_.prefetch();
+  turns_.prefetch();
+  if (!timers_.empty()) rte_prefetch0(timers_.data());
+}
+
 Time Host::next_event() const {
   const Time arrival = in_.next_arrival();
   const Time timer = timers_.empty() ? kNever : timers_.front().at;
@@ -109,6 +123,7 @@ void Host::arrive(Packet* packet, Time now) {
 void Host::receive_data(Packet* packet, Time now) {
   const net::Bth& bth = bth_in(packet);
   const uint32_t index = (bth.dest_qp - receive_queue_number(0)) / 2;
+  last_received_ = index;
   ReceiveQueue& queue = receive_queues_[index];
   const auto opcode = static_cast<net::Opcode>(bth.opcode);
   const bool last = opcode == net::Opcode::kRcSendLast || opcode == net::Opcode::kRcSendOnly;
@@ -163,6 +178,7 @@ void Host::note_first_copy(uint32_t payload, bool repeated, Time now) {
 void Host::receive_ack(Packet* packet, Time now) {
   const net::Bth& bth = bth_in(packet);
   const uint32_t index = (bth.dest_qp - send_queue_number(0)) / 2;
+  last_acknowledged_ = index;
   SendQueue& queue = send_queues_[index];
   const uint64_t psn = widen_psn(bth.psn, queue.una());
   if (lanes_ != nullptr && (bth.congestion & net::kBthBecn) != 0) notice_becn(index, now);

@@ -87,6 +87,7 @@ class Host : public LiveNode {
   void fetch_ports(const Window& window) const override {
     in_.prefetch_for_receiver(window.parity);
     out_.prefetch_for_sender(window.parity);
+    fetch_queues();
   }
   void fetch_packets(const Window& window) const override { in_.prefetch_packets(window.parity, *window.packets); }
   Time next_event() const override;
@@ -142,6 +143,7 @@ class Host : public LiveNode {
     uint32_t burst_packets = 0;
   };
 
+  void fetch_queues() const;
   template <typename Queue>
   void connect(Queue& queue, HostId peer, uint32_t qp, uint32_t dest_qp) const;
   void arrive(Packet* packet, Time now);
@@ -260,7 +262,9 @@ class Host : public LiveNode {
   GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
   std::vector<SendQueue> send_queues_;
   std::vector<ReceiveQueue> receive_queues_;
-  bool controls_congestion_;  // DCQCN
+  uint32_t last_received_ = 0;  // the receive queue, and the send queue, that packets last came for: they are likely
+  uint32_t last_acknowledged_ = 0;  // to be the next, too
+  bool controls_congestion_;        // DCQCN
   flowctl::DcqcnSettings dcqcn_;
   std::vector<Paced> paced_;                              // by send queue; empty if nothing holds them back
   std::vector<flowctl::ReactionPoint> reaction_;          // by send queue; empty without DCQCN
