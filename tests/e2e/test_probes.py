@@ -164,9 +164,10 @@ def test_weights_follow_a_throttled_link(scene):
         total = sum(before)
         now = wait_for(lambda: sum(pair.packets()) > total + 4000 and pair.packets(), '4000 frames more', 20)
         sent = [late - early for early, late in zip(before, now)]
-        other = shares(pair.right)
         check(sent[THROTTLED] / sum(sent) < 0.16, f'traffic does not follow the weights: {sent} of {sum(sent)} frames')
-        check(all(abs(share - 0.25) < 0.12 for share in other), f'the other way is not throttled: {other}')
+        # A stall of the machine may move weights for a moment; a throttled link would keep them so.
+        wait_periods(pair.right, lambda now: all(abs(member['share'] - 0.25) < 0.12 for member in now),
+                     'equal weights the other way, which is not throttled')
         pair.tc('del')
         up = wait_periods(pair.left, lambda now: now[THROTTLED]['share'] > 0.21, 'equal weights again')
     print(f'shares {shares(pair.left)}: down after {down} periods, up after {up}; {sent} frames by member meanwhile')
