@@ -5,6 +5,7 @@
 
 #include "dataplane/pipeline.h"
 #include "dataplane/rewrite.h"
+#include "net/prefetch.h"
 
 namespace heddle::dataplane {
 
@@ -185,14 +186,10 @@ void Pipeline::prefetch_members(const Packet* packet) const {
 }
 
 void Pipeline::prefetch_port_tables() const {
-  const auto ask = [](const auto* values, size_t count) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(values);
-    for (size_t at = 0; at < count * sizeof *values; at += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + at);
-  };
-  ask(port_is_up_, port_count());
-  ask(plain_roce_.data(), port_count());
-  ask(max_frame_.data(), port_count());
-  ask(counters_.paths.data(), counters_.paths.size());
+  prefetch_all(port_is_up_, port_count());
+  prefetch_all(plain_roce_.data(), port_count());
+  prefetch_all(max_frame_.data(), port_count());
+  prefetch_all(counters_.paths.data(), counters_.paths.size());
 }
 
 // Of a group that goes by the hash alone.

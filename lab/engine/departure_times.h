@@ -10,10 +10,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <rte_prefetch.h>
-
 #include "lab/engine/run_result.h"
 #include "net/packet.h"
+#include "net/prefetch.h"
 
 namespace heddle::lab {
 
@@ -52,9 +51,8 @@ class DepartureTimes {
 
   size_t ports() const { return ports_; }
   void prefetch() const {
-    const auto* bytes = reinterpret_cast<const std::byte*>(nodes_.data());
-    const size_t end = (leaves_ + ports_) * sizeof(Time);
-    for (size_t at = ordered_ ? 0 : leaves_ * sizeof(Time) & ~size_t{63}; at < end; at += 64) rte_prefetch0(bytes + at);
+    const size_t from = ordered_ ? 0 : leaves_;
+    prefetch_all(nodes_.data() + from, leaves_ + ports_ - from);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <rte_prefetch.h>
 
 #include "lab/host/roce.h"
+#include "net/prefetch.h"
 
 namespace heddle::lab {
 
@@ -59,11 +60,10 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
 }
 
 void LabSwitch::fetch_tables() const {
-  const auto* ports = reinterpret_cast<const std::byte*>(ports_.data());
-  for (size_t at = 0; at < ports_.size() * sizeof(Port); at += 64) rte_prefetch0(ports + at);
+  prefetch_all(ports_.data(), ports_.size());
   departures_.prefetch();
   pipeline_.prefetch_port_tables();
-  for (size_t at = 0; at < uplink_bytes_.size(); at += 8) rte_prefetch0(&uplink_bytes_[at]);
+  prefetch_all(uplink_bytes_.data(), uplink_bytes_.size());
 }
 
 void LabSwitch::fetch_ports(const Window& window) const {

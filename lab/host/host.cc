@@ -5,6 +5,7 @@
 
 #include "dataplane/classify.h"
 #include "net/error.h"
+#include "net/prefetch.h"
 
 namespace heddle::lab {
 
@@ -81,13 +82,8 @@ void Host::run(const Window& window) {
 
 // What packets are likely to ask for: most hosts talk to few others at a time.
 void Host::fetch_queues() const {
-  const auto ask = [](const auto& queues, uint32_t index) {
-    if (index >= queues.size()) return;
-    const auto* bytes = reinterpret_cast<const std::byte*>(&queues[index]);
-    for (size_t at = 0; at < sizeof queues[index]; at += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + at);
-  };
-  ask(receive_queues_, last_received_);
-  ask(send_queues_, last_acknowledged_);
+  if (!receive_queues_.empty()) prefetch_all(&receive_queues_[last_received_]);
+  if (!send_queues_.empty()) prefetch_all(&send_queues_[last_acknowledged_]);
   acks_.prefetch();
   turns_.prefetch();
   if (!timers_.empty()) rte_prefetch0(timers_.data());

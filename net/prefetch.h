@@ -1,0 +1,17 @@
+// Asking for more than one cache line at a time.
+#pragma once
+
+#include <cstddef>
+
+#include <rte_prefetch.h>
+
+namespace heddle {
+
+// Asks for all lines of `count` values, for every level of the cache.
+template <typename T>
+void prefetch_all(const T* values, size_t count = 1) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values);
+  for (size_t at = 0; at < count * sizeof(T); at += RTE_CACHE_LINE_MIN_SIZE) rte_prefetch0(bytes + at);
+}
+
+}  // namespace heddle
