@@ -7,7 +7,8 @@
 
 namespace heddle {
 
-// Asks for all lines of `count` values, for every level of the cache.
+// Asks for the lines of `count` values, for every level of the cache; of an array that begins within a line perhaps not
+// for the last.
 template <typename T>
 void prefetch_all(const T* values, size_t count = 1) {
   const auto* bytes = reinterpret_cast<const std::byte*>(values);

@@ -55,10 +55,10 @@ struct Fabric {
   std::vector<std::unique_ptr<const SubnetTables>> subnets;  // of InfiniBand links: the first, and after every sweep
   std::unique_ptr<const PartitionTables> partitions;         // null: there are none
   std::vector<std::string> notes;                            // for the user to see
+  std::vector<NodeId> order;                                 // in which nodes run
+  std::vector<Inbox::Word> inbox_words;                      // of all nodes, in that order; outlives them
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<LabSwitch>> switches;
-  std::vector<NodeId> order;             // in which nodes run
-  std::vector<Inbox::Word> inbox_words;  // of all nodes, in that order
   Duration window = 0;
 };
 
