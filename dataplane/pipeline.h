@@ -131,7 +131,7 @@ class Pipeline {
   }
   bool is_simple() const { return !careful_ && !has_pfc_ && !has_probes_ && lanes_ == nullptr; }
   // Asks for the cache lines that `choose`, and then `admit`, will read of this packet's group and port.
-  void prefetch_group(const Packet* packet) const { tables_->group_of_route.prefetch(meta_of(packet).route); }
+  void prefetch_group(const Packet* packet) const { rte_prefetch0(tables_->group_for(meta_of(packet).route)); }
   void prefetch_members(const Packet* packet) const;
   // Asks for what it keeps by port, a few bytes each: worth it where the pipeline has been left alone for long.
   void prefetch_port_tables() const;

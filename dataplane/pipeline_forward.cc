@@ -181,7 +181,7 @@ bool Pipeline::admit(Packet* packet, Time /*now*/) {
 void Pipeline::prefetch_members(const Packet* packet) const {
   const lb::NextHopGroup* group = tables_->group_for(meta_of(packet).route);
   if (group == nullptr) return;
-  rte_prefetch0(group->members.data());
+  rte_prefetch0(group->members.data() + lb::PathSelector::by_hash(*group, meta_of(packet).flow_hash));
   if (group->scheduler.choice != lb::Choice::kHash) rte_prefetch0(&group_states_[tables_->index_of(group)]);
 }
 
@@ -190,6 +190,7 @@ void Pipeline::prefetch_port_tables() const {
   prefetch_all(plain_roce_.data(), port_count());
   prefetch_all(max_frame_.data(), port_count());
   prefetch_all(counters_.paths.data(), counters_.paths.size());
+  tables_->group_of_route.prefetch();
 }
 
 // Of a group that goes by the hash alone.

@@ -9,9 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <rte_prefetch.h>
-
 #include "dataplane/route.h"
+#include "net/prefetch.h"
 
 namespace heddle::dataplane {
 
@@ -31,10 +30,8 @@ class RouteGroups {
     const uint32_t block = blocks_[route >> shift_];
     return (block & kListed) == 0 ? static_cast<GroupId>(block) : listed_[(block & ~kListed) + (route & mask_)];
   }
-  // Asks for the line that says the group of most routes.
-  void prefetch(RouteId route) const {
-    if (route < size_) rte_prefetch0(&blocks_[route >> shift_]);
-  }
+  // Asks for what says the group of most routes.
+  void prefetch() const { prefetch_all(blocks_.data(), blocks_.size()); }
   // Bytes that they take beside the object.
   size_t bytes() const { return blocks_.size() * sizeof(uint32_t) + listed_.size() * sizeof(GroupId); }
 

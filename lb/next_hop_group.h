@@ -49,7 +49,7 @@ struct SchedulerOverrides {
   bool empty() const { return *this == SchedulerOverrides(); }
 };
 
-struct NextHopGroup {
+struct alignas(64) NextHopGroup {
   std::vector<NextHop> members;  // 0–64; a group without members drops
   Scheduler scheduler;
   // Shares and remote bands follow from probes; choices by quality go by them too.

@@ -57,6 +57,9 @@ class PathSelector {
   template <typename Ports>
   static unsigned select_by_hash(const GroupView& group, uint32_t flow_hash, const Ports& ports);
 
+  // Which member the hash says, alive or not; 0 of a group that has none.
+  static unsigned by_hash(const NextHopGroup& group, uint32_t flow_hash) { return scale_hash(flow_hash, group.size()); }
+
   // For a burst, the less loaded of two at half the price: `read_loads` looks at every member once, each
   // `select_by_loads` then gives a frame of that length to one of them, as `select` would if every frame waited at its
   // port by then. Only for groups that `goes_by_loads`.
