@@ -4,7 +4,7 @@ namespace heddle::dataplane {
 
 void EgressQueue::grow(uint32_t slots) {
   if (slots <= slot_count()) return;
-  auto wider = std::make_unique<Packet*[]>(slots);
+  auto wider = std::make_unique<Queued[]>(slots);
   const uint32_t held = packets();
   for (uint32_t i = 0; i < held; ++i) wider[i] = slots_[(head_ + i) & mask_];
   slots_ = std::move(wider);

@@ -12,6 +12,27 @@
 
 namespace heddle::dataplane {
 
+// A packet that waits, and the length of its frame. A packet that has waited for long lies in memory: whoever only
+// sends it on need not look at it.
+class Queued {
+ public:
+  static constexpr uint32_t kLongestFrame = 0xffff;
+
+  Queued() = default;
+  // `frame_bytes` ≤ kLongestFrame.
+  Queued(Packet* packet, uint32_t frame_bytes) : bits_(reinterpret_cast<uintptr_t>(packet) << 16U | frame_bytes) {}
+
+  Packet* packet() const {
+    return reinterpret_cast<Packet*>(bits_ >> 16U);  // NOLINT(performance-no-int-to-ptr): what it was made from
+  }
+  uint32_t frame_bytes() const { return bits_ & kLongestFrame; }
+  explicit operator bool() const { return bits_ != 0; }
+
+ private:
+  uint64_t bits_ = 0;  // user-space addresses have 47 bits
+};
+static_assert(sizeof(Queued) == 8);
+
 // One cache line: the packet path touches it twice per packet, and a port has eight of them.
 class alignas(64) EgressQueue {
  public:
@@ -41,16 +62,18 @@ class alignas(64) EgressQueue {
   bool has_room(uint32_t frame_bytes) const {
     return bytes_ + frame_bytes <= limit_bytes_ && packets() < limit_packets_;
   }
-  // False if the packet does not fit; the caller keeps it.
+  // False if the packet does not fit; the caller keeps it. Its frame is not longer than Queued::kLongestFrame, nor does
+  // its length change while it is here.
   bool push(Packet* packet) {
-    const uint64_t bytes = bytes_ + packet->pkt_len;
+    const uint32_t frame_bytes = packet->pkt_len;
+    const uint64_t bytes = bytes_ + frame_bytes;
     if (bytes > limit_bytes_) [[unlikely]]
       return false;
     if (tail_ == end_) [[unlikely]] {
       if (packets() >= limit_packets_) return false;
       grow(slots_ == nullptr ? 16 : slot_count() * 2);
     }
-    slots_[tail_++ & mask_] = packet;
+    slots_[tail_++ & mask_] = Queued(packet, frame_bytes);
     bytes_ = bytes;
     return true;
   }
@@ -60,22 +83,25 @@ class alignas(64) EgressQueue {
   // Asks for the slots of the packets next to leave.
   void prefetch_slots() const { rte_prefetch0(&slots_[head_ & mask_]); }
   // The packet that leaves `behind` others; null if there is none.
-  const Packet* peek(uint32_t behind) const { return behind < packets() ? slots_[(head_ + behind) & mask_] : nullptr; }
+  const Packet* peek(uint32_t behind) const {
+    return behind < packets() ? slots_[(head_ + behind) & mask_].packet() : nullptr;
+  }
 
   // The queue is not empty.
-  Packet* front() const { return slots_[head_ & mask_]; }
-  Packet* pop() {
+  Packet* front() const { return next().packet(); }
+  uint32_t front_bytes() const { return next().frame_bytes(); }
+  Queued pop() {
     return pop([](Packet*, uint64_t) {});
   }
   // Pops one and calls `each` as below.
   template <typename Each>
-  Packet* pop(const Each& each) {
+  Queued pop(const Each& each) {
     peak_bytes_ = peak_bytes();
-    Packet* packet = front();
-    bytes_ -= packet->pkt_len;
-    each(packet, bytes_);
+    const Queued first = next();
+    bytes_ -= first.frame_bytes();
+    each(first.packet(), bytes_);
     leave(1);
-    return packet;
+    return first;
   }
   // Pops up to `room` packets into `out`, calls `each(packet, left)` for every one, where `left` is how many bytes the
   // queue still holds behind it; returns how many.
@@ -83,15 +109,15 @@ class alignas(64) EgressQueue {
   unsigned pop(Packet** out, unsigned room, const Each& each) {
     peak_bytes_ = peak_bytes();  // between two pops the queue only grows
     const unsigned n = std::min(room, packets());
-    Packet* const* const slots = slots_.get();
+    const Queued* const slots = slots_.get();
     const uint32_t mask = mask_;
     const uint32_t first = head_;
     uint64_t bytes = 0;
     for (unsigned i = 0; i < n; ++i) {
-      Packet* packet = slots[(first + i) & mask];
-      bytes += packet->pkt_len;
-      each(packet, bytes_ - bytes);
-      out[i] = packet;
+      const Queued queued = slots[(first + i) & mask];
+      bytes += queued.frame_bytes();
+      out[i] = queued.packet();
+      each(out[i], bytes_ - bytes);
     }
     bytes_ -= bytes;
     leave(n);
@@ -99,6 +125,7 @@ class alignas(64) EgressQueue {
   }
 
  private:
+  Queued next() const { return slots_[head_ & mask_]; }
   // The first `n` are gone.
   void leave(uint32_t n) {
     head_ += n;
@@ -111,7 +138,7 @@ class alignas(64) EgressQueue {
   uint32_t slot_count() const { return slots_ == nullptr ? 0 : mask_ + 1; }
   void grow(uint32_t slots);
 
-  std::unique_ptr<Packet*[]> slots_;  // a power of two; indices run freely and are masked
+  std::unique_ptr<Queued[]> slots_;  // a power of two; indices run freely and are masked
   uint32_t mask_ = 0;
   uint32_t end_ = 0;  // what the tail may not pass: there the slots or the limit end
   uint32_t head_ = 0;

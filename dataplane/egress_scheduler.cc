@@ -44,7 +44,7 @@ uint64_t EgressScheduler::bytes() const {
 }
 
 unsigned EgressScheduler::next_by_deficit(uint8_t open) {
-  const auto fits = [this](unsigned tc) { return deficit_[tc] >= queues_[tc].front()->pkt_len; };
+  const auto fits = [this](unsigned tc) { return deficit_[tc] >= queues_[tc].front_bytes(); };
   if (in_turn_) {
     const bool paused = ((open >> turn_) & 1U) == 0;
     if (!paused && fits(turn_)) return turn_;

@@ -70,9 +70,9 @@ class EgressScheduler {
   unsigned schedule(Packet** out, unsigned room, Time now) {
     return schedule(out, room, now, [](Packet*, uint64_t) {});
   }
-  // The same with room for one: null if nothing may start.
-  Packet* schedule_one(Time now) {
-    if (!has_turn(now) || idle()) return nullptr;
+  // The same with room for one, which is not looked at: nothing if nothing may start.
+  Queued schedule_one(Time now) {
+    if (!has_turn(now) || idle()) return {};
     return take_one(pick_class(), [](Packet*, uint64_t) {});
   }
   // Whether the wire is free at `now` for a frame that no queue holds, and its time on the wire, which the next packet
@@ -124,7 +124,7 @@ class EgressScheduler {
   }
 
   template <typename Each>
-  Packet* take_one(unsigned traffic_class, const Each& each);
+  Queued take_one(unsigned traffic_class, const Each& each);
   template <typename Each>
   unsigned take_run(unsigned traffic_class, Packet** out, unsigned most, Time now, const Each& each);
   template <typename Each>
@@ -163,7 +163,7 @@ unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now, const 
   while (n < room && !idle() && !(paced && before(now, wire_free_at_))) {
     // One packet where classes compete, a run where one is alone.
     if (room - n == 1 || is_contested()) {
-      out[n++] = take_one(pick_class(), each);
+      out[n++] = take_one(pick_class(), each).packet();
     } else {
       n += take_run(pick_class(), out + n, room - n, now, each);
     }
@@ -172,11 +172,11 @@ unsigned EgressScheduler::schedule(Packet** out, unsigned room, Time now, const 
 }
 
 template <typename Each>
-inline Packet* EgressScheduler::take_one(unsigned tc, const Each& each) {
-  Packet* packet = queues_[tc].pop(each);
-  wire_free_at_ += rate_.time_for(static_cast<uint64_t>(int64_t{packet->pkt_len} + overhead_));  // 0 if unlimited
-  settle(tc, packet->pkt_len);
-  return packet;
+inline Queued EgressScheduler::take_one(unsigned tc, const Each& each) {
+  const Queued taken = queues_[tc].pop(each);
+  wire_free_at_ += rate_.time_for(static_cast<uint64_t>(int64_t{taken.frame_bytes()} + overhead_));  // 0 if unlimited
+  settle(tc, taken.frame_bytes());
+  return taken;
 }
 
 template <typename Each>
@@ -193,9 +193,9 @@ template <typename Each>
 unsigned EgressScheduler::take_paced(EgressQueue& queue, Packet** out, unsigned most, Time now, const Each& each) {
   unsigned n = 0;
   do {
-    out[n] = queue.pop(each);
-    const int64_t wire_bytes = int64_t{out[n++]->pkt_len} + overhead_;
-    wire_free_at_ += rate_.time_for(static_cast<uint64_t>(wire_bytes));
+    const Queued taken = queue.pop(each);
+    out[n++] = taken.packet();
+    wire_free_at_ += rate_.time_for(static_cast<uint64_t>(int64_t{taken.frame_bytes()} + overhead_));
   } while (n < most && !queue.empty() && !before(now, wire_free_at_));
   return n;
 }

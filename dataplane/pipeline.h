@@ -121,13 +121,13 @@ class Pipeline {
   // early drops and PFC (`is_simple`). False: dropped.
   bool choose(Packet* packet, Time now);
   bool admit(Packet* packet, Time now);
-  // `egress` for one packet, likewise; null if none may start.
-  Packet* egress_one(PortId out, Time now) {
-    Packet* packet = egress_[out].schedule_one(now);
-    if (packet == nullptr) return nullptr;
+  // `egress` for one packet, likewise, which is not looked at; nothing if none may start.
+  Queued egress_one(PortId out, Time now) {
+    const Queued sent = egress_[out].schedule_one(now);
+    if (!sent) return {};
     counters_.ports[out].tx_packets.add(1);
-    counters_.ports[out].tx_bytes.add(packet->pkt_len);
-    return packet;
+    counters_.ports[out].tx_bytes.add(sent.frame_bytes());
+    return sent;
   }
   bool is_simple() const { return !careful_ && !has_pfc_ && !has_probes_ && lanes_ == nullptr; }
   // Asks for the cache lines that `choose`, and then `admit`, will read of this packet's group and port.

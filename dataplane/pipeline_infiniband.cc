@@ -158,7 +158,7 @@ void Pipeline::release_lane(const Packet* packet) {
 void Pipeline::gate(PortId out, unsigned vl, Time now) {
   Lanes::Port& port = lanes_->port(out);
   const EgressQueue& queue = egress_[out].queue(vl);
-  const bool stalled = !queue.empty() && !port.credits.may_send(vl, port.credits.blocks_of(queue.front()->pkt_len));
+  const bool stalled = !queue.empty() && !port.credits.may_send(vl, port.credits.blocks_of(queue.front_bytes()));
   port.set_stalled(vl, stalled, now);
   egress_[out].set_paused(port.stalled);
 }

@@ -66,14 +66,14 @@ void Pipeline::tell(PortId out, const net::ReachNotice& notice) {
 Packet* Pipeline::send_management(PortId out, Time now) {
   Lanes::Port& port = lanes_->port(out);
   if (port.management.empty() || !egress_[out].may_send_at(now)) return nullptr;
-  Packet* packet = port.management.pop();
+  Packet* packet = port.management.pop().packet();
   egress_[out].take_wire(packet->pkt_len, now);
   return packet;
 }
 
 void Pipeline::flush_management(PortId out, DropReason reason) {
   EgressQueue& queue = lanes_->port(out).management;
-  while (!queue.empty()) drop(out, queue.pop(), reason);
+  while (!queue.empty()) drop(out, queue.pop().packet(), reason);
   flush_drops();
 }
 

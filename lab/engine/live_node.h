@@ -8,6 +8,8 @@
 
 #include "lab/engine/packet_arena.h"
 #include "lab/engine/port_set.h"
+#include "lab/engine/time_order.h"
+#include "lab/engine/wire.h"
 #include "lab/workload/workload.h"
 #include "net/drop_reason.h"
 #include "net/time.h"
@@ -21,6 +23,13 @@ struct RemoteTrigger {
   Time at = 0;
 };
 
+// What a node works with during a window: its thread's, so that it stays in the cache from node to node.
+struct Scratch {
+  std::vector<Flight> flights;    // that arrive at a host
+  std::vector<Arrival> arrivals;  // at a switch, in order
+  TimeOrder time_order;
+};
+
 // One window of virtual time, [begin, end), for one thread.
 struct Window {
   Time begin = 0;
@@ -28,6 +37,7 @@ struct Window {
   unsigned parity = 0;                    // which outbox of a wire is being written
   PacketArena::Cache* packets = nullptr;  // of this thread
   Time* first_sent = nullptr;             // arrival of the first packet sent in the window by nodes of this thread
+  Scratch* scratch = nullptr;             // of this thread
 
   // A packet is on its way that will arrive at `at`.
   void note_sent(Time at) const { *first_sent = std::min(*first_sent, at); }

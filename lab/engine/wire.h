@@ -2,15 +2,20 @@
 //
 // The sending and the receiving node may run on different threads in the same window. What is sent in one window
 // arrives in a later one, so the sender fills one of two outboxes, by the window's parity, and the receiver empties the
-// other. Packets in flight are linked through themselves: a wire is touched for a packet or two per window, and what it
-// keeps elsewhere would cost a cache miss each time.
+// other. Packets themselves are left alone: most have waited for long when they are sent, and lie in memory until the
+// receiver asks for them. A wire is touched for a few packets per window and keeps them in itself: anywhere else they
+// would be one more miss.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "lab/engine/capture.h"
+#include "lab/engine/growing_ring.h"
 #include "lab/engine/packet_arena.h"
 #include "lab/engine/port_set.h"
 #include "net/drop_reason.h"
@@ -20,77 +25,83 @@
 
 namespace heddle::lab {
 
-// When a packet that is under way arrives. The lab's packets have no bus address, and the field lies in the mbuf's
-// first cache line: sending a packet that has waited for long fetches no other.
-inline Time arrival_of(const Packet* packet) { return packet->buf_iova; }
-inline void set_arrival(Packet* packet, Time at) { packet->buf_iova = at; }
-
-// Packets in order of arrival.
-class FlightList {
- public:
-  bool empty() const { return head_ == nullptr; }
-  Packet* front() const { return head_; }
-  Packet* pop() {
-    Packet* packet = head_;
-    head_ = next_of(packet);
-    return packet;
-  }
-  // Takes packets that are linked from `head` to `tail` and arrive later than ours.
-  void append(Packet* head, Packet* tail) {
-    if (head_ == nullptr) {
-      head_ = head;
-    } else {
-      set_next(tail_, head);
-    }
-    tail_ = tail;
-  }
-  uint64_t count() const { return count_from(head_); }
-
-  // The lab's packets belong to no mempool; the field lies in the mbuf's first cache line.
-  static Packet* next_of(const Packet* packet) { return reinterpret_cast<Packet*>(packet->pool); }
-  static void set_next(Packet* packet, Packet* next) { packet->pool = reinterpret_cast<rte_mempool*>(next); }
-  static uint64_t count_from(const Packet* packet) {
-    uint64_t n = 0;
-    for (; packet != nullptr; packet = next_of(packet)) ++n;
-    return n;
-  }
-
- private:
-  Packet* head_ = nullptr;
-  Packet* tail_ = nullptr;  // meaningless while empty
+// A packet that is under way, and when its last bit arrives.
+struct Flight {
+  Packet* packet = nullptr;
+  Time arrival = 0;
 };
 
-// What is sent in one window, a cache line. The first few packets are named, so that the receiver can ask for all their
-// cache lines at once instead of following the links.
+// What is sent in one window: two cache lines, of which the first is enough for three packets.
 class alignas(64) Outbox {
  public:
-  static constexpr unsigned kNamed = 7;
-
-  bool empty() const { return first_[0] == nullptr; }
-  const std::array<Packet*, kNamed>& first() const { return first_; }
-  void push(Packet* packet) {
-    FlightList::set_next(packet, nullptr);
-    if (!empty()) FlightList::set_next(tail_, packet);
-    tail_ = packet;
-    for (Packet*& named : first_) {
-      if (named != nullptr) continue;
-      named = packet;
-      return;
+  bool empty() const { return count_ == 0; }
+  size_t size() const { return count_; }
+  void push(const Flight& flight) {
+    if (count_ < kHere) {
+      here_[count_] = flight;
+    } else {
+      push_more(flight);
     }
+    ++count_;
   }
-  void move_to(FlightList& list) {
-    if (empty()) return;
-    list.append(first_[0], tail_);
-    first_ = {};
+  // In the order of sending.
+  template <typename Each>
+  void for_each(const Each& each) const {
+    for (uint32_t i = 0; i < std::min(count_, kHere); ++i) each(here_[i]);
+    if (count_ > kHere) [[unlikely]]
+      std::for_each(more_->begin(), more_->end(), each);
   }
-  uint64_t count() const { return FlightList::count_from(first_[0]); }
+  void clear() {
+    if (count_ > kHere) more_->clear();
+    count_ = 0;
+  }
 
  private:
-  std::array<Packet*, kNamed> first_{};  // null where there are fewer
-  Packet* tail_ = nullptr;               // meaningless while empty
+  static constexpr uint32_t kHere = 7;
+
+  [[gnu::noinline]] void push_more(const Flight& flight);
+
+  uint32_t count_ = 0;
+  std::unique_ptr<std::vector<Flight>> more_;  // null until it is needed
+  std::array<Flight, kHere> here_;
+};
+static_assert(sizeof(Outbox) == 128);
+
+// What the receiver knows of and what arrives after the window, in order of arrival: on links that are not longer than
+// a window, a packet or two.
+class LateFlights {
+ public:
+  bool empty() const { return count_ == 0; }
+  size_t size() const { return count_ + (more_ == nullptr ? 0 : more_->size()); }
+  const Flight& front() const { return here_[0]; }
+  void push(const Flight& flight) {
+    if (count_ < kHere) {
+      here_[count_++] = flight;
+    } else {
+      push_more(flight);
+    }
+  }
+  Flight pop() {
+    const Flight first = here_[0];
+    for (uint32_t i = 1; i < count_; ++i) here_[i - 1] = here_[i];
+    --count_;
+    if (more_ != nullptr && !more_->empty()) here_[count_++] = more_->pop();
+    return first;
+  }
+  // Those that lie in here, the first.
+  std::span<const Flight> nearest() const { return {here_.data(), count_}; }
+
+ private:
+  static constexpr uint32_t kHere = 7;
+
+  [[gnu::noinline]] void push_more(const Flight& flight);
+
+  uint32_t count_ = 0;                         // of those in here
+  std::unique_ptr<GrowingRing<Flight>> more_;  // null until it is needed
+  std::array<Flight, kHere> here_;
 };
 
-class alignas(128) Wire {
+class alignas(64) Wire {
  public:
   // Something that changes for packets whose transmission begins at or after `at`.
   struct Change {
@@ -100,66 +111,73 @@ class alignas(128) Wire {
   };
 
   Wire(Duration delay, int overhead, double loss, double bit_error, uint64_t seed)
-      : sent_{.delay = delay, .plain = loss == 0 && bit_error == 0 ? 1U : 0U, .bell = {}},
-        perfect_(loss == 0 && bit_error == 0),
-        overhead_(overhead),
-        loss_(loss),
-        bit_error_(bit_error),
-        random_(seed) {}
+      : sent_{.delay = delay, .bell = {}, .overhead = overhead, .seed = seed, .mishaps = {}} {
+    if (loss == 0 && bit_error == 0) return;
+    mishaps().loss = loss;
+    mishaps().bit_error = bit_error;
+  }
 
   // All that will ever happen to the link, ascending; both ends read it before it happens, which is how a packet
   // already on its way can be lost to a failure that comes.
   void plan(std::vector<Change> changes) {
-    changes_ = std::move(changes);
-    perfect_ = perfect_ && changes_.empty();
-    if (!perfect_) sent_.plain = 0;
+    if (!changes.empty()) mishaps().changes = std::move(changes);
   }
 
   // --- the sending node
   // -----------------------------------------------------------------------------------------------
 
-  // Sends a packet whose transmission takes [start, end); returns why it will not arrive, or kNone. A lost packet stays
-  // with the caller.
-  DropReason send(Packet* packet, Time start, Time end, unsigned parity) {
-    if (sent_.plain == 0) [[unlikely]] {
-      const DropReason fate = perfect_ ? DropReason::kNone : fate_of(packet, start, end + sent_.delay);
+  // Sends a packet of that length whose transmission takes [start, end); returns why it will not arrive, or kNone. A
+  // lost packet stays with the caller.
+  DropReason send(Packet* packet, uint32_t frame_bytes, Time start, Time end, unsigned parity) {
+    if (sent_.mishaps != nullptr) [[unlikely]] {
+      const DropReason fate = sent_.mishaps->fate_of(frame_bytes, start, end + sent_.delay);
       if (fate != DropReason::kNone) return fate;
-      if (capture_ != nullptr) capture_->add(packet, end);
+      if (sent_.mishaps->capture != nullptr) sent_.mishaps->capture->add(packet, end);
     }
-    set_arrival(packet, end + sent_.delay);
     if (outbox_[parity].empty()) sent_.bell.ring(parity);
-    outbox_[parity].push(packet);
+    outbox_[parity].push({packet, end + sent_.delay});
     sent_.packets++;
-    sent_.frame_bytes += packet->pkt_len;
+    sent_.frame_bytes += frame_bytes;
     return DropReason::kNone;
   }
   // Whom to tell of the first packet sent in a window; nobody by default.
   void announce_by(Inbox::Bell bell) { sent_.bell = bell; }
   // Keeps a copy of all that is sent from now on in `buffer`.
-  void capture_into(CaptureBuffer& buffer) {
-    capture_ = &buffer;
-    sent_.plain = 0;
-  }
+  void capture_into(CaptureBuffer& buffer) { mishaps().capture = &buffer; }
   uint64_t packets() const { return sent_.packets; }
   uint64_t wire_bytes() const {
     return static_cast<uint64_t>(static_cast<int64_t>(sent_.frame_bytes) +
-                                 static_cast<int64_t>(sent_.packets) * overhead_);
+                                 static_cast<int64_t>(sent_.packets) * sent_.overhead);
   }
 
   // --- the receiving node
   // ---------------------------------------------------------------------------------------------
 
-  // Takes over what was sent in the window before.
-  void collect(unsigned parity) { outbox_[1 - parity].move_to(flights_); }
-  bool empty() const { return flights_.empty(); }
-  Time next_arrival() const { return flights_.empty() ? ~Time{0} : arrival_of(flights_.front()); }
-  Packet* pop() { return flights_.pop(); }
-  // What the receiver may want prefetched before it pops.
-  const Packet* front() const { return flights_.front(); }
+  // Calls `each(packet, arrival)` for what arrives before `until`, in order of arrival. `sent`: something was in the
+  // window before.
+  template <typename Each>
+  void receive(bool sent, unsigned parity, Time until, const Each& each) {
+    while (!late_.empty() && late_.front().arrival < until) {
+      const Flight flight = late_.pop();
+      each(flight.packet, flight.arrival);
+    }
+    if (!sent) return;
+    Outbox& outbox = outbox_[1 - parity];
+    outbox.for_each([&](const Flight& flight) {
+      if (flight.arrival < until) {
+        each(flight.packet, flight.arrival);
+      } else {
+        late_.push(flight);
+      }
+    });
+    outbox.clear();
+  }
+  // Of what `receive` has left; ~0 if nothing.
+  Time next_arrival() const { return late_.empty() ? ~Time{0} : late_.front().arrival; }
   // Asks for the lines that the receiver (or the sender) is about to touch.
   void prefetch_for_receiver(unsigned parity) const {
     rte_prefetch0(&outbox_[1 - parity]);
-    rte_prefetch0(&flights_);
+    rte_prefetch0(&late_);
   }
   void prefetch_for_sender(unsigned parity) const {
     rte_prefetch0(&outbox_[parity]);
@@ -167,42 +185,51 @@ class alignas(128) Wire {
   }
   // Once that has come: asks for what tells the receiver.
   void prefetch_bell(unsigned parity) const { sent_.bell.prefetch(parity); }
-  // Before `collect`: asks for the packets that it will find.
+  // Some time before `receive`: asks for the packets that it will find.
   void prefetch_packets(unsigned parity, const PacketArena::Cache& packets) const {
-    if (!flights_.empty()) packets.prefetch(flights_.front());
-    for (const Packet* packet : outbox_[1 - parity].first()) {
-      if (packet == nullptr) return;
-      packets.prefetch(packet);
-    }
+    for (const Flight& flight : late_.nearest()) packets.prefetch_for_later(flight.packet);
+    outbox_[1 - parity].for_each([&](const Flight& flight) { packets.prefetch_for_later(flight.packet); });
   }
 
   // --- between windows, nobody else running
   // ---------------------------------------------------------------------------
 
-  uint64_t in_flight() const { return flights_.count() + outbox_[0].count() + outbox_[1].count(); }
+  uint64_t in_flight() const { return late_.size() + outbox_[0].size() + outbox_[1].size(); }
 
  private:
-  DropReason fate_of(const Packet* packet, Time start, Time arrival);
+  // What befalls packets of a link that is not perfect, and who looks at them.
+  struct Mishaps {
+    DropReason fate_of(uint32_t frame_bytes, Time start, Time arrival);
 
-  std::array<Outbox, 2> outbox_;  // by the parity of the window in which it is filled
-  struct Sent {                   // the sender's
-    uint64_t delay : 63;
-    uint64_t plain : 1;  // nothing is ever lost, nobody listens
+    double loss = 0;
+    double bit_error = 0;
+    bool up = true;
+    size_t next_change = 0;
+    Random random;
+    std::vector<Change> changes{};
+    CaptureBuffer* capture = nullptr;
+  };
+  Mishaps& mishaps() {
+    if (sent_.mishaps == nullptr) sent_.mishaps.reset(new Mishaps{.random = Random(sent_.seed)});
+    return *sent_.mishaps;
+  }
+
+  // The sender's.
+  struct Sent {
+    Duration delay;
     uint64_t packets = 0;
     uint64_t frame_bytes = 0;
     Inbox::Bell bell;
+    int overhead;
+    uint64_t seed;
+    std::unique_ptr<Mishaps> mishaps;  // null: nothing is ever lost, nobody listens
   };
+  std::array<Outbox, 2> outbox_;  // by the parity of the window in which it is filled
   alignas(64) Sent sent_;
-  alignas(64) FlightList flights_;  // the receiver's, and what neither needs on a perfect link
-  bool perfect_;                    // nothing is ever lost
-  CaptureBuffer* capture_ = nullptr;
-  int overhead_;
-  double loss_;
-  double bit_error_;
-  bool up_ = true;
-  size_t next_change_ = 0;
-  Random random_;
-  std::vector<Change> changes_;
+  alignas(64) LateFlights late_;  // the receiver's
 };
+// An odd number of cache lines: with a power of two of them, the same lines of all wires would share a few sets of the
+// cache.
+static_assert(sizeof(Wire) == 7 * 64);
 
 }  // namespace heddle::lab

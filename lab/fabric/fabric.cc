@@ -39,6 +39,7 @@ class Run {
         limit_(settings.run.until == 0 ? kNever : settings.run.until),
         warm_up_(settings.run.warm_up == 0 ? kNever : settings.run.warm_up),
         probing_(settings.switches.path_delay.enabled) {
+    scratch_.resize(threads());
     for (unsigned i = 0; i < threads(); ++i) caches_.push_back(std::make_unique<PacketArena::Cache>(fabric_->packets));
     collapse_heap();
     line_up_nodes();
@@ -90,7 +91,8 @@ class Run {
   tbb::affinity_partitioner affinity_;  // a block keeps to its thread: its queues are in that core's cache
   tbb::global_control limit_threads_;   // also allows more threads than CPUs, which tests ask for
   tbb::task_arena arena_;
-  std::vector<std::unique_ptr<PacketArena::Cache>> caches_;
+  std::vector<std::unique_ptr<PacketArena::Cache>> caches_;  // by thread
+  std::vector<Scratch> scratch_;                             // by thread
   Time limit_;
   unsigned parity_ = 0;
   uint64_t workload_messages_ = 0;
@@ -125,7 +127,7 @@ RunResult Run::go() {
     }
     if (now >= warm_up_) begin_steady_state();
     const Time until = std::min({limit_, now + fabric_->window, watch_.next(), warm_up_});
-    run_window({now, until, parity_, nullptr});
+    run_window({.begin = now, .end = until, .parity = parity_});
     pass_triggers();
     if (probing_ && messages_done() == workload_messages_) stop_probing();
     for (auto& capture : fabric_->captures) capture->write(until);
@@ -184,6 +186,7 @@ void Run::run_window(const Window& window) {
 // through them backwards: it begins with those whose memory the window before has left in the cache.
 void Run::run_block(Block& block, Window window, unsigned thread) {
   window.packets = caches_[thread].get();
+  window.scratch = &scratch_[thread];
   Time first_sent = kNever;
   window.first_sent = &first_sent;
   block.due.clear();

@@ -91,6 +91,7 @@ void LabSwitch::fetch_packets(const Window& window) const {
   busy_.for_each([&](PortId port) {
     if (departures_.at(port) >= window.end) return;
     pipeline_.port(port).queue(ports_[port].traffic_class).prefetch_slots();
+    ports_[port].out->prefetch_for_sender(window.parity);  // again: the node before has run meanwhile
     ports_[port].out->prefetch_bell(window.parity);
   });
 }
@@ -109,7 +110,7 @@ void LabSwitch::run(const Window& window) {
 }
 
 void LabSwitch::forward_in_time_order(const Window& window) {
-  for (const Arrival& arrival : arrivals_) {
+  for (const Arrival& arrival : window.scratch->arrivals) {
     const Time now = window.begin + (arrival.order >> 16U);
     Packet* packet = arrival.packet;
     PacketMeta& meta = meta_of(packet);
@@ -138,16 +139,17 @@ void LabSwitch::forward_in_time_order(const Window& window) {
 // The same where a packet's path and admission depend on no other port: paths are chosen ahead, so that what the
 // packets need can be fetched meanwhile, and a port sends when somebody looks at it.
 void LabSwitch::forward_port_by_port(const Window& window) {
+  const std::vector<Arrival>& arrivals = window.scratch->arrivals;
   size_t chosen = 0;
-  for (size_t i = 0; i < arrivals_.size(); ++i) {
-    const Time now = window.begin + (arrivals_[i].order >> 16U);
+  for (size_t i = 0; i < arrivals.size(); ++i) {
+    const Time now = window.begin + (arrivals[i].order >> 16U);
     run_timers(now, window);
     if (i == chosen) chosen = choose_paths(i, window);
     if (i + kPlaceAhead < chosen) {
-      const Packet* later = arrivals_[i + kPlaceAhead].packet;
+      const Packet* later = arrivals[i + kPlaceAhead].packet;
       if (later != nullptr) prefetch_place(*later, window.parity);
     }
-    Packet* packet = arrivals_[i].packet;
+    Packet* packet = arrivals[i].packet;
     if (packet == nullptr) continue;
     const PacketMeta& meta = meta_of(packet);
     ports_[meta.out_port].traffic_class = meta.traffic_class;
@@ -161,10 +163,11 @@ void LabSwitch::forward_port_by_port(const Window& window) {
 // Chooses the paths of the arrivals from that index up to the next timer; an arrival that is dropped loses its packet.
 // Returns the index of the first without a path.
 size_t LabSwitch::choose_paths(size_t from, const Window& window) {
+  std::vector<Arrival>& arrivals = window.scratch->arrivals;
   size_t i = from;
-  for (; i < arrivals_.size(); ++i) {
-    Packet*& packet = arrivals_[i].packet;
-    const Time now = window.begin + (arrivals_[i].order >> 16U);
+  for (; i < arrivals.size(); ++i) {
+    Packet*& packet = arrivals[i].packet;
+    const Time now = window.begin + (arrivals[i].order >> 16U);
     if (timer_ < now) break;
     const PortId in = meta_of(packet).in_port;
     meta_of(packet).arrival = now;
@@ -186,62 +189,69 @@ inline void LabSwitch::prefetch_place(const Packet& packet, unsigned parity) con
   ports_[meta.out_port].out->prefetch_bell(parity);
 }
 
-// What leaves in the window has waited since windows ago: its cache lines are cold.
+// What leaves in the window has waited since windows ago: its cache lines are cold, and here they are looked at.
 void LabSwitch::prefetch_departing(PortId port) const {
   const dataplane::EgressQueue& queue = pipeline_.port(port).queue(ports_[port].traffic_class);
   for (uint32_t behind = 0; behind < 5; ++behind) {
     const Packet* packet = queue.peek(behind);
     if (packet == nullptr) return;
     rte_prefetch0(packet);
-    if (in_time_order_) rte_prefetch0(&meta_of(packet));  // what it gives back to buffers and lanes
+    rte_prefetch0(&meta_of(packet));  // what it gives back to buffers and lanes
   }
 }
 
 // Everything that arrives in the window, through the stages that do not depend on time, then in order of time and port.
 void LabSwitch::collect(const Window& window) {
-  arrivals_.clear();
+  std::vector<Arrival>& arrivals = window.scratch->arrivals;
+  arrivals.clear();
   next_arrival_ = kNever;
+  if (in_time_order_) {
+    busy_.for_each([&](PortId port) {
+      if (departures_.at(port) < window.end) prefetch_departing(port);
+    });
+  }
   for (size_t word = 0; word < inbox_.words(); ++word) {
     const uint64_t sent = inbox_.take(word, window.parity);
-    flying_.add_word(word, sent);
-    PortSet::visit_bits(sent, word, [&](PortId port) { ports_[port].in->collect(window.parity); });
+    PortSet::visit_bits(flying_.word(word) | sent, word,
+                        [&](PortId port) { receive(port, (sent >> (port % 64U) & 1U) != 0, window); });
   }
-  busy_.for_each([&](PortId port) {
-    if (departures_.at(port) < window.end) prefetch_departing(port);
+  for (const Arrival& arrival : arrivals) pipeline_.prefetch_members(arrival.packet);
+  window.scratch->time_order.sort(arrivals,
+                                  static_cast<unsigned>(std::bit_width((window.end - window.begin) << 16U | 0xffffU)));
+}
+
+void LabSwitch::receive(PortId port, bool sent, const Window& window) {
+  Wire& wire = *ports_[port].in;
+  Arrived arrived;  // NOLINT(cppcoreguidelines-pro-type-member-init): as many as there are packets
+  wire.receive(sent, window.parity, window.end, [&](Packet* packet, Time at) {
+    window.packets->prefetch(packet);
+    arrived.packets[arrived.count] = packet;
+    arrived.at[arrived.count] = at;
+    if (++arrived.count < kBurst) return;
+    take_in(port, arrived, window);
+    arrived.count = 0;
   });
-  flying_.for_each([&](PortId port) {
-    Wire& wire = *ports_[port].in;
-    unsigned n = 0;
-    Time arrival = wire.next_arrival();
-    while (arrival < window.end) {
-      burst_[n] = wire.pop();
-      burst_times_[n] = arrival;
-      if (!wire.empty()) window.packets->prefetch(wire.front());
-      if (++n == kBurst) {
-        take_in(port, window, n);
-        n = 0;
-      }
-      arrival = wire.next_arrival();
-    }
-    if (n != 0) take_in(port, window, n);
-    next_arrival_ = std::min(next_arrival_, arrival);
-    if (wire.empty()) flying_.remove(port);
-  });
-  for (const Arrival& arrival : arrivals_) pipeline_.prefetch_members(arrival.packet);
-  time_order_.sort(arrivals_, static_cast<unsigned>(std::bit_width((window.end - window.begin) << 16U | 0xffffU)));
+  if (arrived.count != 0) take_in(port, arrived, window);
+  const Time next = wire.next_arrival();
+  next_arrival_ = std::min(next_arrival_, next);
+  if (next == kNever) {
+    flying_.remove(port);
+  } else {
+    flying_.add(port);
+  }
 }
 
 // The survivors keep their order, so one walk finds each one's time again. Packets of one port never arrive at one
 // time.
-void LabSwitch::take_in(PortId port, const Window& window, unsigned count) {
+void LabSwitch::take_in(PortId port, const Arrived& arrived, const Window& window) {
   std::array<Packet*, kBurst> kept;  // NOLINT(cppcoreguidelines-pro-type-member-init): as many as there are packets
-  std::copy_n(burst_.begin(), count, kept.begin());
-  const unsigned n = pipeline_.ingress(port, kept.data(), count, window.begin);
+  std::copy_n(arrived.packets.begin(), arrived.count, kept.begin());
+  const unsigned n = pipeline_.ingress(port, kept.data(), arrived.count, window.begin);
   unsigned at = 0;
   for (unsigned i = 0; i < n; ++i, ++at) {
-    while (burst_[at] != kept[i]) ++at;
+    while (arrived.packets[at] != kept[i]) ++at;
     pipeline_.prefetch_group(kept[i]);
-    arrivals_.push_back({(burst_times_[at] - window.begin) << 16U | port, kept[i]});
+    window.scratch->arrivals.push_back({(arrived.at[at] - window.begin) << 16U | port, kept[i]});
   }
 }
 
@@ -250,7 +260,7 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
   Time departure = departures_.at(port);
   while (departure < until) {
     const Time now = departure;
-    Packet* packet = pipeline_.egress_one(port, now);
+    const dataplane::Queued sent = pipeline_.egress_one(port, now);
     departure = pipeline_.port(port).wire_free_at();
     if (pipeline_.port(port).idle()) {
       stop(port);
@@ -258,7 +268,7 @@ inline void LabSwitch::bring_up_to_date(PortId port, Time until, const Window& w
     } else {
       departures_.set(port, departure);
     }
-    if (packet != nullptr) put_on_wire(port, packet, now, window);
+    if (sent) put_on_wire(port, sent, now, window);
   }
 }
 
@@ -303,21 +313,21 @@ void LabSwitch::depart(PortId port, Time now, const Window& window) {
   }
   wake_ports(now);
   if (pause_log_ != nullptr) note_departure(port, packet, now);
-  put_on_wire(port, packet, now, window);
+  put_on_wire(port, {packet, packet->pkt_len}, now, window);
 }
 
 // A packet that has begun at `now`.
-inline void LabSwitch::put_on_wire(PortId port, Packet* packet, Time now, const Window& window) {
+inline void LabSwitch::put_on_wire(PortId port, dataplane::Queued sent, Time now, const Window& window) {
   const Time end = pipeline_.port(port).wire_free_at();
-  const DropReason lost = ports_[port].out->send(packet, now, end, window.parity);
+  const DropReason lost = ports_[port].out->send(sent.packet(), sent.frame_bytes(), now, end, window.parity);
   if (lost != DropReason::kNone) [[unlikely]] {
     drops_[static_cast<size_t>(lost)]++;
     note_loss(now);
-    window.packets->put(packet);
+    window.packets->put(sent.packet());
     return;
   }
   window.note_sent(end + ports_[port].delay);
-  if (ports_[port].uplink != kNotAnUplink) uplink_bytes_[ports_[port].uplink] += packet->pkt_len;
+  if (ports_[port].uplink != kNotAnUplink) uplink_bytes_[ports_[port].uplink] += sent.frame_bytes();
 }
 
 // The pipeline has dropped a packet that came in there: because a failure left it no way?

@@ -97,12 +97,19 @@ class LabSwitch : public LiveNode {
   };
 
   void collect(const Window& window);
+  void receive(PortId port, bool sent, const Window& window);
   void prefetch_departing(PortId port) const;
   void prefetch_place(const Packet& packet, unsigned parity) const;
   void forward_in_time_order(const Window& window);
   void forward_port_by_port(const Window& window);
   size_t choose_paths(size_t from, const Window& window);
-  void take_in(PortId port, const Window& window, unsigned count);
+  // What has arrived at a port, up to a burst.
+  struct Arrived {
+    std::array<Packet*, kBurst> packets;
+    std::array<Time, kBurst> at;
+    unsigned count = 0;
+  };
+  void take_in(PortId port, const Arrived& arrived, const Window& window);
   void bring_up_to_date(PortId port, Time until, const Window& window);
   void send_in_time_order(Time until, const Window& window);
   // Timers before `until`, each after what left before it.
@@ -112,7 +119,7 @@ class LabSwitch : public LiveNode {
   }
   void expire_timers(Time until, const Window& window);
   void depart(PortId port, Time now, const Window& window);
-  void put_on_wire(PortId port, Packet* packet, Time now, const Window& window);
+  void put_on_wire(PortId port, dataplane::Queued sent, Time now, const Window& window);
   void apply_events(Time now);
   void send_probes(Time now, const Window& window);
   void plan_repeats(Time now);
@@ -187,15 +194,11 @@ class LabSwitch : public LiveNode {
   Time repeat_at_ = kNever;  // notices
 
   bool in_time_order_;
-  PortSet flying_;                 // ports with packets that have been collected and not arrived
-  PortSet busy_;                   // ports with something to send
-  DepartureTimes departures_;      // of the busy ports
-  Time next_arrival_ = kNever;     // of packets seen on the wires, beyond the window
-  Time timer_ = kNever;            // the next event, version, repetition or sample
-  std::vector<Arrival> arrivals_;  // of the window, in order
-  TimeOrder time_order_;
-  std::array<Packet*, kBurst> burst_{};
-  std::array<Time, kBurst> burst_times_{};
+  PortSet flying_;              // ports with packets that have been collected and not arrived
+  PortSet busy_;                // ports with something to send
+  DepartureTimes departures_;   // of the busy ports
+  Time next_arrival_ = kNever;  // of packets seen on the wires, beyond the window
+  Time timer_ = kNever;         // the next event, version, repetition or sample
 
   Duration sample_interval_;
   Time next_sample_;

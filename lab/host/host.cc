@@ -52,9 +52,13 @@ Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
 }
 
 void Host::run(const Window& window) {
-  if (inbox_.take(0, window.parity) != 0) in_.collect(window.parity);
-  for (;;) {
-    const Time arrival = in_.next_arrival();
+  std::vector<Flight>& flights = window.scratch->flights;
+  flights.clear();
+  in_.receive(inbox_.take(0, window.parity) != 0, window.parity, window.end, [&](Packet* packet, Time at) {
+    flights.push_back({packet, at});
+  });
+  for (size_t arrived = 0;;) {
+    const Time arrival = arrived < flights.size() ? flights[arrived].arrival : kNever;
     const Time timer = timers_.empty() ? kNever : timers_.front().at;
     const Time departure = next_departure();
     const Time now = std::min({arrival, timer, departure});
@@ -63,8 +67,7 @@ void Host::run(const Window& window) {
     const Time expiry = pause_.next_expiry();
     if (pause_.expire(now) != was_paused && pause_log_ != nullptr) note_pauses(pause_.paused(), expiry);
     if (arrival == now) {
-      Packet* packet = in_.pop();
-      if (!in_.empty()) window.packets->prefetch(in_.front());
+      Packet* packet = flights[arrived++].packet;
       arrive(packet, now);
       window.packets->put(packet);
     } else if (timer == now) {
@@ -321,7 +324,7 @@ void Host::send(Packet* packet, Time now, const Window& window) {
 void Host::transmit(Packet* packet, Time now, const Window& window) {
   apply_rate_changes(now);
   wire_free_at_ = now + settings_.rate.time_for(wire_bytes_of(packet));
-  const DropReason lost = out_.send(packet, now, wire_free_at_, window.parity);
+  const DropReason lost = out_.send(packet, packet->pkt_len, now, wire_free_at_, window.parity);
   if (lost == DropReason::kNone) {
     window.note_sent(wire_free_at_ + settings_.link_delay);
     return;

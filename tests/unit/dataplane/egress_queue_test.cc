@@ -32,7 +32,7 @@ TEST(EgressQueue, KeepsOrderThroughGrowthFromEveryPosition) {
     EXPECT_EQ(queue.packets(), 300U);
     for (unsigned i = 0; i < 300; ++i) {
       ASSERT_EQ(support::serial_of(queue.front()), shift + i);
-      ASSERT_EQ(support::serial_of(queue.pop()), shift + i);
+      ASSERT_EQ(support::serial_of(queue.pop().packet()), shift + i);
     }
     EXPECT_TRUE(queue.empty());
   }
@@ -46,7 +46,7 @@ TEST(EgressQueue, KeepsOrderWhenReservedLater) {
   queue.reserve(100);  // not a power of two
   queue.reserve(3);    // less than there is
   for (unsigned i = 10; i < 120; ++i) ASSERT_TRUE(queue.push(stock.make(0, 100)));
-  for (unsigned i = 7; i < 120; ++i) ASSERT_EQ(support::serial_of(queue.pop()), i);
+  for (unsigned i = 7; i < 120; ++i) ASSERT_EQ(support::serial_of(queue.pop().packet()), i);
   EXPECT_EQ(queue.bytes(), 0U);
 }
 

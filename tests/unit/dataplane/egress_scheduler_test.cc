@@ -324,7 +324,9 @@ TEST(Bursts, OfOneAreTheSamePackets) {
     one_by_one.set_paused(paused);
     Packet* expected = nullptr;
     const unsigned n = by_burst.schedule(&expected, 1, now);
-    ASSERT_EQ(one_by_one.schedule_one(now), n == 0 ? nullptr : expected) << "after " << sent;
+    const Queued one = one_by_one.schedule_one(now);
+    ASSERT_EQ(one.packet(), n == 0 ? nullptr : expected) << "after " << sent;
+    ASSERT_EQ(one.frame_bytes(), n == 0 ? 0U : expected->pkt_len);
     ASSERT_EQ(one_by_one.wire_free_at(), by_burst.wire_free_at());
     ASSERT_EQ(one_by_one.scheduled_bytes(), by_burst.scheduled_bytes());
     sent += n;

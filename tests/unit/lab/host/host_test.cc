@@ -52,10 +52,12 @@ class HostTest : public testing::Test {
       if (pending_) parity_ = 1 - parity_;  // the window in which the test sent it is over
       pending_ = false;
       Time first_sent = kNever;
-      host_->run({now_, end, parity_, &cache_, &first_sent});
+      host_->run({now_, end, parity_, &cache_, &first_sent, &scratch_});
       parity_ = 1 - parity_;
-      out_.collect(parity_);
-      while (!out_.empty()) packets.push_back(out_.pop());
+      out_.receive(true, parity_, kNever, [&](Packet* packet, Time at) {
+        meta_of(packet).arrival = at;
+        packets.push_back(packet);
+      });
       now_ = end;
     }
     return packets;
@@ -63,7 +65,7 @@ class HostTest : public testing::Test {
 
   // A packet of the test's that arrives at `at`, beyond the window that runs next.
   void deliver(Packet* packet, Time at) {
-    ASSERT_EQ(in_.send(packet, at - kDelay, at - kDelay, parity_), DropReason::kNone);
+    ASSERT_EQ(in_.send(packet, packet->pkt_len, at - kDelay, at - kDelay, parity_), DropReason::kNone);
     pending_ = true;
   }
   void deliver_cnp(Time at) {
@@ -90,6 +92,7 @@ class HostTest : public testing::Test {
   Workload workload_;
   PacketArena arena_;
   PacketArena::Cache cache_{arena_};
+  Scratch scratch_;
   Wire out_{kDelay, kEthernetOverhead, 0, 0, 1};
   Wire in_{kDelay, kEthernetOverhead, 0, 0, 2};
   std::unique_ptr<MessageBoard> board_;
@@ -98,6 +101,9 @@ class HostTest : public testing::Test {
   unsigned parity_ = 0;
   bool pending_ = false;
 };
+
+// Of what `sent_until` found.
+Time arrival_of(const Packet* packet) { return meta_of(packet).arrival; }
 
 uint16_t source_port_in(const Packet* packet) {
   return net::header_at<net::UdpHeader>(frame_of(packet), 34)->source_port;
@@ -186,7 +192,7 @@ TEST_F(HostTest, AWindowStopsItUntilAnAckComes) {
   RoceWriter(1, 8).write_ack(
       ack, {.destination = 0, .opcode = net::Opcode::kRcAck, .dest_qp = Host::send_queue_number(0), .psn = 1}, kAethAck,
       0);
-  ASSERT_EQ(in_.send(ack, now_, now_ + 7 * kNanosecond, parity_), DropReason::kNone);
+  ASSERT_EQ(in_.send(ack, ack->pkt_len, now_, now_ + 7 * kNanosecond, parity_), DropReason::kNone);
   parity_ = 1 - parity_;  // the window in which the peer sent it
   const std::vector<Packet*> more = sent_until(40 * kMicrosecond);
   ASSERT_EQ(more.size(), 2U);
