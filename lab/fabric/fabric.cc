@@ -217,11 +217,13 @@ void Run::run_block(Block& block, Window window, unsigned thread) {
   block.next = std::min(block.next, first_sent);
 }
 
-// Asks for the node itself, all of it: which of its lines the window needs, it would have to be looked at to know.
+// Asks for the node itself. It is not looked at, or the run would wait for it: hence no virtual call.
 void Run::fetch_node(size_t place) const {
-  const auto* node = reinterpret_cast<const std::byte*>(nodes_[place]);
-  const size_t bytes = topology_.is_host(id_at_[place]) ? sizeof(Host) : sizeof(LabSwitch);
-  for (size_t at = 0; at < bytes; at += RTE_CACHE_LINE_SIZE) rte_prefetch1(node + at);
+  if (topology_.is_host(id_at_[place])) {
+    static_cast<const Host*>(nodes_[place])->fetch();
+  } else {
+    static_cast<const LabSwitch*>(nodes_[place])->fetch();
+  }
 }
 
 // Effects on other hosts. They lie at least a window ahead, and hosts keep what is to come in order of time and kind.

@@ -6,7 +6,6 @@
 #include <rte_prefetch.h>
 
 #include "lab/host/roce.h"
-#include "net/prefetch.h"
 
 namespace heddle::lab {
 

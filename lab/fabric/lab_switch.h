@@ -16,6 +16,7 @@
 #include "lab/engine/time_order.h"
 #include "lab/engine/wire.h"
 #include "lab/fabric/switch_prober.h"
+#include "net/prefetch.h"
 
 namespace heddle::lab {
 
@@ -57,6 +58,8 @@ class LabSwitch : public LiveNode {
   LabSwitch(NodeId id, const Settings& settings, std::vector<Port> ports, std::vector<TableVersion> versions,
             std::vector<PortEvent> events, std::unique_ptr<SwitchProber> prober = nullptr);
 
+  // Asks for the switch itself, all of it: which of its lines the window needs, it would have to be looked at to know.
+  void fetch() const { prefetch_for_later(this, this + 1); }
   void run(const Window& window) override;
   void fetch_tables() const override;
   void fetch_ports(const Window& window) const override;

@@ -5,7 +5,6 @@
 
 #include "dataplane/classify.h"
 #include "net/error.h"
-#include "net/prefetch.h"
 
 namespace heddle::lab {
 
@@ -25,18 +24,18 @@ RoceTos tos_of(const HostSettings& nic) {
 
 Host::Host(const Settings& settings, MessageBoard& board, Wire& out, Wire& in)
     : LiveNode(1),
-      settings_(settings),
       board_(board),
       out_(out),
       in_(in),
-      writer_(settings.id, settings.first_switch, tos_of(settings.nic)),
-      random_(settings.seed, settings.id),
       window_packets_(
           settings.nic.window_bytes == 0 ? 0 : std::max<uint64_t>(1, settings.nic.window_bytes / settings.nic.mtu)),
       burst_packets_(static_cast<uint32_t>(std::max<uint64_t>(1, settings.nic.burst_bytes / settings.nic.mtu))),
       ack_class_(dataplane::IngressPort::default_dscp_map()[settings.nic.ack_dscp]),
       pause_log_(settings.log_pauses ? std::make_unique<PauseLog>(1, settings.keeps_all_pauses) : nullptr),
       controls_congestion_(settings.nic.dcqcn.has_value()),
+      writer_(settings.id, settings.first_switch, tos_of(settings.nic)),
+      random_(settings.seed, settings.id),
+      settings_(settings),
       dcqcn_(settings.nic.dcqcn ? settings.nic.dcqcn->at(settings.rate) : flowctl::DcqcnSettings()) {
   // A sender that has used up its window asks for an ACK (AckReq in the BTH): it would wait for ever otherwise.
   if (window_packets_ != 0) {

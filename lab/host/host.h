@@ -25,6 +25,7 @@
 #include "lab/host/lanes.h"
 #include "lab/host/queue_pair.h"
 #include "lab/host/roce.h"
+#include "net/prefetch.h"
 #include "net/random.h"
 #include "net/rate.h"
 
@@ -83,6 +84,8 @@ class Host : public LiveNode {
   // Messages of this host, with the index of their connection's first send queue. `at_start`: nothing to wait for.
   void add_message(MessageId message, uint32_t first_send_queue);
 
+  // Asks for what most packets need of the host itself, all of which lies together.
+  void fetch() const { prefetch_for_later(this, &settings_.nic.static_rate); }
   void run(const Window& window) override;
   void fetch_ports(const Window& window) const override {
     in_.prefetch_for_receiver(window.parity);
@@ -242,36 +245,40 @@ class Host : public LiveNode {
   static constexpr unsigned kDataClass = 3;
   static constexpr unsigned kCnpClass = 6;
 
-  Settings settings_;
+  // First what most packets need: `fetch`.
   MessageBoard& board_;
   Wire& out_;
   Wire& in_;
-  RoceWriter writer_;
-  Random random_;
   Time wire_free_at_ = 0;
   uint64_t window_packets_ = 0;
   uint32_t burst_packets_;
-  size_t next_rate_change_ = 0;
   unsigned ack_class_;
-  flowctl::PauseState pause_;
+  size_t next_rate_change_ = 0;
+  std::unique_ptr<HostLanes> lanes_;
   std::unique_ptr<PauseLog> pause_log_;
-  std::array<PauseOrigin, kTrafficClasses> heard_{};  // of the last pause frame (all alike), or flow-control packet
-  std::vector<Time> waiting_since_;                   // by send queue: when it joined the turns; only with a log
-  GrowingRing<uint32_t> cnps_;                        // receive queues whose peer is to be notified
+  GrowingRing<uint32_t> cnps_;  // receive queues whose peer is to be notified
   GrowingRing<WaitingAck> acks_;
   GrowingRing<uint32_t> turns_;  // send queues that have a packet for the port now
   std::vector<SendQueue> send_queues_;
   std::vector<ReceiveQueue> receive_queues_;
   uint32_t last_received_ = 0;  // the receive queue, and the send queue, that packets last came for: they are likely
   uint32_t last_acknowledged_ = 0;  // to be the next, too
+  std::vector<Timer> timers_;       // a heap, the next at the front
   bool controls_congestion_;        // DCQCN
+  RoceWriter writer_;
+  Random random_;
+  flowctl::PauseState pause_;
+  HostCounters counters_;
+  Settings settings_;
+
   flowctl::DcqcnSettings dcqcn_;
+  std::array<PauseOrigin, kTrafficClasses> heard_{};      // of the last pause frame (all alike), or flow-control packet
+  std::vector<Time> waiting_since_;                       // by send queue: when it joined the turns; only with a log
   std::vector<Paced> paced_;                              // by send queue; empty if nothing holds them back
   std::vector<flowctl::ReactionPoint> reaction_;          // by send queue; empty without DCQCN
   std::vector<flowctl::InjectionPoint> injection_;        // by send queue or service level; empty without InfiniBand's
   std::vector<LevelGate> gates_;                          // by service level; empty where queue pairs are held back
   std::vector<flowctl::NotificationPoint> notification_;  // by receive queue; empty without DCQCN
-  std::vector<Timer> timers_;                             // a heap, the next at the front
   struct OwnMessage {
     MessageId message;
     uint32_t first_send_queue;
@@ -280,9 +287,7 @@ class Host : public LiveNode {
   std::vector<RemoteTrigger> outgoing_;
   std::vector<uint64_t> goodput_;
   Time last_repair_ = ~Time{0};
-  HostCounters counters_;
   DropCounts drops_{};
-  std::unique_ptr<HostLanes> lanes_;
 };
 
 }  // namespace heddle::lab
