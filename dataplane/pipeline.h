@@ -230,7 +230,7 @@ class Pipeline {
   // Where packets of one route go.
   struct Towards {
     lb::GroupView group;
-    lb::GroupState* state = nullptr;  // null: no such group
+    lb::GroupStates* state = nullptr;  // null: no such group
   };
   // What the selector asks of ports.
   struct Ports {
@@ -376,7 +376,7 @@ class Pipeline {
   std::vector<uint32_t> max_frame_;        // of ports we own, else 0: one comparison finds both exceptions
   std::vector<uint32_t> max_frame_there_;  // of all ports
   std::vector<EgressScheduler> egress_;
-  std::vector<lb::GroupState> group_states_;
+  std::vector<lb::GroupStates> group_states_;
   bool flowlets_in_use_ = false;  // by a group of the tables in force
   bool quality_in_use_ = false;
   telemetry::SwitchCounters counters_;

@@ -182,7 +182,8 @@ void Pipeline::prefetch_members(const Packet* packet) const {
   const lb::NextHopGroup* group = tables_->group_for(meta_of(packet).route);
   if (group == nullptr) return;
   rte_prefetch0(group->members.data() + lb::PathSelector::by_hash(*group, meta_of(packet).flow_hash));
-  if (group->scheduler.choice != lb::Choice::kHash) rte_prefetch0(&group_states_[tables_->index_of(group)]);
+  if (group->scheduler.choice != lb::Choice::kHash)
+    rte_prefetch0(&group_states_[tables_->index_of(group)].of(packet->pkt_len));
 }
 
 void Pipeline::prefetch_port_tables() const {
@@ -203,14 +204,15 @@ inline const lb::NextHop* Pipeline::choose_path(const Towards& to, const Packet*
   if (to.state == nullptr) [[unlikely]]
     return nullptr;
   const uint32_t flow_hash = meta_of(packet).flow_hash;
+  lb::GroupState& state = to.state->of(packet->pkt_len);
   const Ports ports{*this, now};
   unsigned pick;
   if (to.group.overrides == nullptr) [[likely]] {
-    pick = selector_.select(to.group, *to.state, flow_hash, now, ports);
+    pick = selector_.select(to.group, state, flow_hash, now, ports);
   } else {
     lb::GroupView group = to.group;
     group.scheduler = scheduler_for(packet, group);
-    pick = selector_.select(group, *to.state, flow_hash, now, ports);
+    pick = selector_.select(group, state, flow_hash, now, ports);
   }
   return pick == lb::PathSelector::kNone ? nullptr : to.group.members + pick;
 }

@@ -123,7 +123,7 @@ unsigned Pipeline::choose_member(const lb::NextHopGroup& group, const Packet* pa
   const Reach& reach = lanes_->reach();
   const LanePorts ports{*this, now, reach.has_losses() ? &reach : nullptr, meta.route};
   if (lanes_->is_adaptive(sl)) {
-    lb::GroupState& state = group_states_[tables_->index_of(&group)];
+    lb::GroupState& state = group_states_[tables_->index_of(&group)].of(packet->pkt_len);
     return selector_.select(group, state, meta.flow_hash, now, ports);
   }
   if (ports.is_up(group.members[group.table_member].port)) [[likely]]

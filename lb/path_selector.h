@@ -28,6 +28,18 @@ struct GroupState {
   std::array<uint8_t, kMaxMembers> order{};
 };
 
+// Turns are taken packet by packet and meant to share out bytes. Where every second packet is an ACK, of members that
+// have had as many packets one has had many more data packets than another; so short frames take turns of their own.
+struct GroupStates {
+  static constexpr uint32_t kShortFrame =
+      256;  // bytes; RoCE's least MTU makes longer ones of all data packets but last
+
+  GroupState& of(uint32_t frame_bytes) { return by_length[frame_bytes > kShortFrame ? 1 : 0]; }
+  const GroupState& of(uint32_t frame_bytes) const { return by_length[frame_bytes > kShortFrame ? 1 : 0]; }
+
+  std::array<GroupState, 2> by_length;  // of short frames, of long ones
+};
+
 struct FlowletCounters {
   telemetry::Counter flowlets;    // begun: the path could change
   telemetry::Counter reroutes;    // of those, where it did change (SAI: NEXT_HOP_REASSIGNMENTS)

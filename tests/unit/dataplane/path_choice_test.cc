@@ -33,9 +33,9 @@ class PathChoice : public testing::Test {
     device.pipeline().forward(burst.data(), kept, now);
     return meta_of(burst[0]).out_port;
   }
-  Bytes frame(uint32_t qp, uint8_t opcode = 0x07, uint8_t tos = 26 << 2) {
+  Bytes frame(uint32_t qp, uint8_t opcode = 0x07, uint8_t tos = 26 << 2, size_t payload = 1000) {
     return ethernet({}, ipv4({.tos = tos, .destination = ip4(10, 7, 0, 9)},
-                             udp({}, roce({.opcode = opcode, .dest_qp = qp}, pattern(1000)))));
+                             udp({}, roce({.opcode = opcode, .dest_qp = qp}, pattern(payload)))));
   }
 
   TestSwitch device{paced()};
@@ -115,6 +115,23 @@ TEST_F(BurstChoice, AdaptiveSpreadsABurstOverPortsOfAnotherLcore) {
   const Duration frame_time = kRate.time_for(frame(7).size());
   receiving.states().set_drain_time(kTaggedPort, 20 * frame_time);
   EXPECT_EQ(plain_ports_part(receiving, 32, kMillisecond), 26U);
+}
+
+// However data packets and ACKs follow each other, neither a port's data packets nor its ACKs get ahead of the other's.
+TEST_F(PathChoice, RoundRobinSharesOutLongFramesAndShortOnes) {
+  device.schedule_by("round-robin");
+  Random random(5);
+  std::array<std::array<unsigned, 2>, 2> had{};  // by kind and port
+  for (int i = 0; i < 300; ++i) {
+    const bool ack = random.below(2) == 0;
+    const PortId port = port_of(ack ? frame(9, 0x11, 26 << 2, 4) : frame(9), kMillisecond);
+    std::array<unsigned, 2>& of_kind = had.at(ack ? 1 : 0);
+    of_kind.at(port == kPlainPort ? 0 : 1)++;
+    ASSERT_LE(of_kind[0], of_kind[1] + 1) << "packet " << i;
+    ASSERT_LE(of_kind[1], of_kind[0] + 1) << "packet " << i;
+  }
+  EXPECT_GT(had[0][0] + had[0][1], 100U);
+  EXPECT_GT(had[1][0] + had[1][1], 100U);
 }
 
 TEST_F(PathChoice, AClassMayHaveAnotherScheduler) {
