@@ -34,8 +34,9 @@ Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSin
     ingress_.push_back(port.ingress);
     plain_roce_.emplace_back(port.ingress, plain_facts_of(port.ingress));
     const bool mine = settings.mine.empty() || settings.mine[i];
-    max_frame_.push_back(mine ? port.max_frame : 0);
-    max_frame_there_.push_back(port.max_frame);
+    const uint32_t max_frame = std::min(port.max_frame, Queued::kLongestFrame);
+    max_frame_.push_back(mine ? max_frame : 0);
+    max_frame_there_.push_back(max_frame);
     egress_[i].configure(port.egress);
     configure_control(static_cast<PortId>(i), port);
     controls_[i].random = Random(settings.seed, i + 1);

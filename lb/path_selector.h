@@ -31,8 +31,8 @@ struct GroupState {
 // Turns are taken packet by packet and meant to share out bytes. Where every second packet is an ACK, of members that
 // have had as many packets one has had many more data packets than another; so short frames take turns of their own.
 struct GroupStates {
-  static constexpr uint32_t kShortFrame =
-      256;  // bytes; RoCE's least MTU makes longer ones of all data packets but last
+  // Bytes. With the least MTU of RoCE, 256, a full data packet is longer.
+  static constexpr uint32_t kShortFrame = 256;
 
   GroupState& of(uint32_t frame_bytes) { return by_length[frame_bytes > kShortFrame ? 1 : 0]; }
   const GroupState& of(uint32_t frame_bytes) const { return by_length[frame_bytes > kShortFrame ? 1 : 0]; }
