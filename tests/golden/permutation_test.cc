@@ -42,9 +42,10 @@ class GoldenPermutation : public testing::Test {
       const auto busiest = static_cast<double>(support::busiest_link(t, result));
       const auto last = static_cast<double>(support::last_completion(result));
       EXPECT_GE(last, busiest) << "seed " << seed;
-      // The mark is 1.05; of the ten runs here one (432 hosts, seed 2) stands at 1.061: its last flow crosses two links
-      // that are nearly as busy.
-      EXPECT_LE(last, 1.07 * (busiest + static_cast<double>(base_round_trip))) << "seed " << seed;
+      // The mark is 1.05. One of the ten runs here, and of 40 seeds at both sizes, stands above it (432 hosts, seed 2:
+      // 1.061): its last flow crosses two links that are nearly as busy.
+      const double most = hosts == 432 && seed == 2 ? 1.07 : 1.05;
+      EXPECT_LE(last, most * (busiest + static_cast<double>(base_round_trip))) << "seed " << seed;
     }
     EXPECT_NEAR(mean(utilizations), 0.45, 0.04);
   }
