@@ -28,8 +28,8 @@ struct GroupState {
   std::array<uint8_t, kMaxMembers> order{};
 };
 
-// Turns are taken packet by packet and meant to share out bytes. Where every second packet is an ACK, of members that
-// have had as many packets one has had many more data packets than another; so short frames take turns of their own.
+// Turns are taken packet by packet and meant to share out bytes. Were every second packet an ACK, members with the same
+// number of packets would have had different numbers of data packets; so short frames take turns of their own.
 struct GroupStates {
   // Bytes. With the least MTU of RoCE, 256, a full data packet is longer.
   static constexpr uint32_t kShortFrame = 256;

@@ -2,6 +2,7 @@
 // a mempool would want its size in advance, and the packet path only reads the mbuf's fields.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -53,21 +54,20 @@ class PacketArena {
     }
     // Asks for the three cache lines of a packet that the packet path reads.
     void prefetch(const Packet* packet) const {
-      const auto* at = reinterpret_cast<const std::byte*>(packet);
-      rte_prefetch0(at);
-      rte_prefetch0(at + sizeof(Packet));
-      rte_prefetch0(at + header_offset_);
+      for (const std::byte* line : lines_of(packet)) rte_prefetch0(line);
     }
     // The same for packets of a node to come: only as near as the second level's cache, or they would push what the
     // node before needs out of the first.
     void prefetch_for_later(const Packet* packet) const {
-      const auto* at = reinterpret_cast<const std::byte*>(packet);
-      rte_prefetch1(at);
-      rte_prefetch1(at + sizeof(Packet));
-      rte_prefetch1(at + header_offset_);
+      for (const std::byte* line : lines_of(packet)) rte_prefetch1(line);
     }
 
    private:
+    std::array<const std::byte*, 3> lines_of(const Packet* packet) const {
+      const auto* at = reinterpret_cast<const std::byte*>(packet);
+      return {at, at + sizeof(Packet), at + header_offset_};
+    }
+
     PacketArena& arena_;
     size_t header_offset_;
     std::vector<Packet*> stock_;

@@ -67,8 +67,8 @@ class alignas(64) Outbox {
 };
 static_assert(sizeof(Outbox) == 128);
 
-// What the receiver knows of and what arrives after the window, in order of arrival: on links that are not longer than
-// a window, a packet or two.
+// What the receiver has taken over and what arrives after the window, in order of arrival: on links that are not longer
+// than a window, a packet or two.
 class LateFlights {
  public:
   bool empty() const { return count_ == 0; }
