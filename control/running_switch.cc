@@ -146,7 +146,7 @@ void RunningSwitch::start_workers() {
   std::vector<unsigned> owner;
   for (const PortConfig& port : config_.ports) owner.push_back(port.worker);
 
-  dataplane::Pipeline::Settings pipeline;
+  dataplane::PipelineSettings pipeline;
   pipeline.ports = port_settings();
   pipeline.hash = config_.hash;
   pipeline.ars = config_.ars;

@@ -25,7 +25,7 @@ constexpr timespec kNap{0, 50'000};
 
 }  // namespace
 
-Worker::Worker(const Settings& settings, const Pipeline::Settings& pipeline, PortStates& states, Handover* handover,
+Worker::Worker(const Settings& settings, const PipelineSettings& pipeline, PortStates& states, Handover* handover,
                SwitchControl& control, const TscClock& clock)
     : settings_(settings),
       control_(control),

@@ -75,7 +75,7 @@ class Worker {
     Pipeline::ProbeSettings probing{};  // its receiver is the mailbox
   };
 
-  Worker(const Settings& settings, const Pipeline::Settings& pipeline, PortStates& states, Handover* handover,
+  Worker(const Settings& settings, const PipelineSettings& pipeline, PortStates& states, Handover* handover,
          SwitchControl& control, const TscClock& clock);
 
   // The loop; returns when the switch has stopped. Runs on the worker's own lcore.

@@ -12,7 +12,7 @@
 
 namespace heddle::dataplane {
 
-Pipeline::Pipeline(const Settings& settings, const PortStates& states, PacketSink& dropped, Handover* handover)
+Pipeline::Pipeline(const PipelineSettings& settings, const PortStates& states, PacketSink& dropped, Handover* handover)
     : states_(states),
       port_is_up_(states.flags()),
       dropped_(dropped),

@@ -9,20 +9,19 @@
 // Pause frames that arrive pass `ingress` and take effect in `forward`; those we send come out of `egress` first.
 // `attend` is for what happens because time passes: pauses that end, pauses that must be repeated.
 //
-// With `Settings::lanes` the links are InfiniBand, and all three go by local route headers and credits
+// With `PipelineSettings::lanes` the links are InfiniBand, and all three go by local route headers and credits
 // (pipeline_infiniband.cc); only the lab has such links.
 //
 // A Pipeline belongs to one lcore. Ports that another lcore owns are reached through `Handover`.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "dataplane/classify.h"
 #include "dataplane/egress_scheduler.h"
 #include "dataplane/lanes.h"
+#include "dataplane/pipeline_settings.h"
 #include "dataplane/plain_roce.h"
 #include "dataplane/shared_buffer.h"
 #include "dataplane/tables.h"
@@ -39,25 +38,6 @@
 
 namespace heddle::dataplane {
 
-// Priority-based flow control by frames of our own, or by the NIC.
-struct PfcSettings {
-  uint8_t classes = 0;  // bit = class that is paused when asked and whose sender is paused at XOFF; 0 = no PFC here
-  uint8_t by_nic = 0;   // bit = class that the NIC pauses and obeys: above XOFF its receive queue is closed (`closed`)
-  uint16_t quanta = flowctl::kMaxQuanta;  // asked for each time
-  Rate link;                              // what quanta are measured in; not unlimited
-  net::Mac source{};                      // of the frames we send
-  // Of every class above: finds a queue that pauses have stopped for good; nothing: nobody looks.
-  std::optional<flowctl::WatchdogSettings> watchdog{};
-};
-
-struct PortSettings {
-  IngressPort ingress;
-  EgressSettings egress;
-  PfcSettings pfc;
-  bool resequence = false;    // a host is behind it: packets of a queue pair leave in order (Settings::resequencer)
-  uint32_t max_frame = 1518;  // longest frame it can send, without FCS
-};
-
 // Where packets go whose egress port another lcore owns.
 class Handover {
  public:
@@ -69,25 +49,9 @@ class Handover {
 
 class Pipeline {
  public:
-  struct Settings {
-    std::vector<PortSettings> ports;
-    std::vector<bool> mine;  // ports this pipeline owns; empty = all
-    lb::HashSettings hash;
-    uint64_t seed = 1;  // of random choices
-    lb::ArsSettings ars;
-    bool flowlets = true;            // whether a scheduler may go by flowlets: their table is made at once
-    bool flowlets_resident = false;  // and its memory touched
-    size_t paths = 0;                // size of the path counters
-    lb::ResequencerSettings resequencer;
-    BufferSettings buffer;
-    std::vector<BufferLedger*> ledgers;  // of all lcores that share the buffer; empty if it is ours alone
-    unsigned self = 0;                   // our place among them
-    std::optional<LaneSettings> lanes;   // InfiniBand links; nothing: Ethernet
-  };
-
   // `states`, `dropped` and `handover` (null if all ports are ours) outlive the pipeline. Frames that are dropped go to
   // `dropped` after their reason was counted.
-  Pipeline(const Settings& settings, const PortStates& states, PacketSink& dropped, Handover* handover);
+  Pipeline(const PipelineSettings& settings, const PortStates& states, PacketSink& dropped, Handover* handover);
 
   // Where its own pause frames come from; without, it sends none.
   void use_source(PacketSource* source) { source_ = source; }

@@ -56,8 +56,8 @@ class Loop {
   }
 
  private:
-  static dataplane::Pipeline::Settings settings_of(unsigned members, Rate rate, bool lossless) {
-    dataplane::Pipeline::Settings settings;
+  static dataplane::PipelineSettings settings_of(unsigned members, Rate rate, bool lossless) {
+    dataplane::PipelineSettings settings;
     settings.ports.resize(1 + members);
     settings.ports[0].ingress.macs = {support::kRouterMac};
     for (dataplane::PortSettings& port : settings.ports) {
@@ -69,7 +69,7 @@ class Loop {
     return settings;
   }
   // A shared buffer with a lossless class, marking and PFC: what every packet is charged for it.
-  static void add_flow_control(dataplane::Pipeline::Settings& settings) {
+  static void add_flow_control(dataplane::PipelineSettings& settings) {
     settings.buffer.bytes = 32'000'000;
     settings.buffer.packets = 16'384;
     for (dataplane::PortSettings& port : settings.ports) {

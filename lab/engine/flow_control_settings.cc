@@ -26,7 +26,7 @@ dataplane::Threshold xoff_within(uint64_t bytes, uint64_t headroom, std::string_
 }  // namespace
 
 void add_flow_control(const FlowControlSettings& from, const std::vector<FlowControlPort>& ports, std::string_view name,
-                      dataplane::Pipeline::Settings& to) {
+                      dataplane::PipelineSettings& to) {
   for (size_t i = 0; i < ports.size(); ++i) {
     for (unsigned tc = 0; tc < kTrafficClasses; ++tc) {
       if (((from.ecn_classes >> tc) & 1U) != 0) to.ports[i].egress.classes[tc].mark = from.ecn;

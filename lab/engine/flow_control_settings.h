@@ -52,6 +52,6 @@ struct FlowControlPort {
 // Adds all that `from` says to the settings of a switch whose ports are described. Throws bad input, with the sum, if
 // reservations exceed the buffer; `name` is the switch's.
 void add_flow_control(const FlowControlSettings& from, const std::vector<FlowControlPort>& ports, std::string_view name,
-                      dataplane::Pipeline::Settings& to);
+                      dataplane::PipelineSettings& to);
 
 }  // namespace heddle::lab

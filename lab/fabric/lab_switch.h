@@ -45,7 +45,7 @@ class LabSwitch : public LiveNode {
   };
 
   struct Settings {
-    dataplane::Pipeline::Settings pipeline;
+    dataplane::PipelineSettings pipeline;
     Duration sample_interval = 0;  // of uplink loads
     // Whether all ports send in the order of time. Needed where a decision depends on more than the chosen port's
     // queue; elsewhere the result is the same, and ports are brought up to date one by one, when they matter.

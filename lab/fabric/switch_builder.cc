@@ -159,8 +159,8 @@ const lb::NextHopGroup* SwitchBuilder::group_before(const dataplane::ForwardingT
   return nullptr;
 }
 
-dataplane::Pipeline::Settings SwitchBuilder::pipeline_settings(NodeId node) const {
-  dataplane::Pipeline::Settings settings;
+dataplane::PipelineSettings SwitchBuilder::pipeline_settings(NodeId node) const {
+  dataplane::PipelineSettings settings;
   settings.seed = seed_of(2, node);
   settings.hash.seed = seed_of(3, node);
   settings.paths = topology_.ports[node].size();

@@ -29,7 +29,7 @@ class SwitchBuilder : private FabricParts {
   static const lb::NextHopGroup* group_before(const dataplane::ForwardingTables& before,
                                               const dataplane::ForwardingTables& now);
   std::unique_ptr<SwitchProber> prober_of(NodeId node) const;
-  dataplane::Pipeline::Settings pipeline_settings(NodeId node) const;
+  dataplane::PipelineSettings pipeline_settings(NodeId node) const;
   std::vector<LabSwitch::PortEvent> port_events(NodeId node) const;
 
   // Whether one of the two schedulers is such.

@@ -84,7 +84,7 @@ class TestSwitch {
   RecordingSink sink;
 
  private:
-  static dataplane::Pipeline::Settings settings_of(const SwitchPlan& plan, std::vector<bool> mine);
+  static dataplane::PipelineSettings settings_of(const SwitchPlan& plan, std::vector<bool> mine);
 
   PrefixTable prefixes_;
   dataplane::ForwardingTables tables_;
@@ -139,8 +139,8 @@ inline SwitchPlan::SwitchPlan() : ports(4) {
   ports[kInPort].ingress.vlans.set(20);
 }
 
-inline dataplane::Pipeline::Settings TestSwitch::settings_of(const SwitchPlan& plan, std::vector<bool> mine) {
-  dataplane::Pipeline::Settings settings;
+inline dataplane::PipelineSettings TestSwitch::settings_of(const SwitchPlan& plan, std::vector<bool> mine) {
+  dataplane::PipelineSettings settings;
   settings.ports = plan.ports;
   settings.mine = std::move(mine);
   settings.hash = plan.hash;

@@ -30,7 +30,7 @@ class Source final : public PacketSource {
 class LanesTest : public testing::Test {
  protected:
   void build(uint16_t adaptive_levels, bool fails_over = true, const ReachSettings& reach = {}) {
-    Pipeline::Settings settings;
+    PipelineSettings settings;
     LaneSettings lanes;
     lanes.adaptive_levels = adaptive_levels;
     lanes.fails_over = fails_over;

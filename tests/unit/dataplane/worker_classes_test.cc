@@ -22,9 +22,9 @@ constexpr uint16_t kOutDevice = RTE_MAX_ETHPORTS - 2;
 constexpr unsigned out_queue(unsigned traffic_class) { return 7 - traffic_class; }
 
 // Class 3 is lossless, by PCP; all of 10.2/16 leaves by the second port.
-dataplane::Pipeline::Settings settings() {
+dataplane::PipelineSettings settings() {
   const SwitchPlan plan = lossless_plan();
-  dataplane::Pipeline::Settings settings;
+  dataplane::PipelineSettings settings;
   settings.ports.assign(plan.ports.begin(), plan.ports.begin() + 2);
   for (dataplane::PortSettings& port : settings.ports) {
     port.pfc = {.by_nic = kRoceBit};
