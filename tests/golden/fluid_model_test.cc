@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/host/roce.h"
 #include "lab/topology/builders.h"
+#include "tests/golden/flow_paths.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/sanitizer.h"
 
@@ -16,9 +16,8 @@ namespace {
 using namespace heddle::lab;
 
 constexpr double kBytesPerPicosecond = 0.0125;  // 100 Gb/s
-constexpr uint64_t kFrame = kDataFrameOverhead + kEthernetOverhead;
 
-double wire_bytes(uint64_t bytes) { return static_cast<double>(bytes + (bytes + 4095) / 4096 * kFrame); }
+double wire_bytes(uint64_t bytes) { return static_cast<double>(bytes + (bytes + 4095) / 4096 * kFrameOverhead); }
 
 TEST(FluidModel, SharesAsInTheTextbook) {
   // Three flows on link 0 (capacity 3), one of them alone behind link 1 (capacity 0.5): 0.5, 1.25, 1.25.
@@ -34,37 +33,14 @@ TEST(FluidModel, SharesAsInTheTextbook) {
   EXPECT_DOUBLE_EQ(done[2], 2 + 2.5 / 3);
 }
 
-// Both directions of a link are resources of their own: 2 l from end a, 2 l + 1 from end b.
 std::vector<double> capacities(const Topology& t) {
   return std::vector<double>(2 * t.links.size(), kBytesPerPicosecond);
 }
 
-// The links every flow's data takes, learnt from the engine: seven flows at a time of one packet each, whose sizes are
-// powers of two, so that the bytes on a link say whose packets crossed it. Hosts that send and receive one flow have
-// the same queue pair numbers here and there, hence the same hash.
-std::vector<FluidFlow> paths_of(const Topology& t, const Workload& workload, const FabricSettings& settings) {
-  std::vector<FluidFlow> flows(workload.messages.size());
-  for (MessageId first = 0; first < flows.size(); first += 7) {
-    std::vector<Flow> probes;
-    for (MessageId m = first; m < std::min<size_t>(first + 7, flows.size()); ++m) {
-      const Message& message = workload.messages[m];
-      flows[m].bytes = wire_bytes(message.bytes);
-      probes.push_back({.src = message.src, .dst = message.dst, .bytes = uint64_t{64} << (m - first)});
-    }
-    const RunResult result = run_fabric(t, workload_of(t.host_count, probes), settings);
-    const auto note = [&](uint32_t resource, uint64_t packets, uint64_t bytes) {
-      // An ACK is 4 bytes more than the rest of a data packet: 28 for all seven.
-      const uint64_t whose = (bytes - packets * kFrame) / 64;
-      for (uint32_t i = 0; i < probes.size(); ++i) {
-        if ((whose >> i & 1U) != 0) flows[first + i].links.push_back(resource);
-      }
-    };
-    for (LinkId id = 0; id < t.links.size(); ++id) {
-      const LinkLoad& load = result.links[id];
-      note(2 * id, load.a_to_b_packets, load.a_to_b_bytes);
-      note(2 * id + 1, load.b_to_a_packets, load.b_to_a_bytes);
-    }
-  }
+std::vector<FluidFlow> fluid_flows(const Topology& t, const Workload& workload, const FabricSettings& settings) {
+  std::vector<FluidFlow> flows;
+  const std::vector<std::vector<uint32_t>> paths = paths_of(t, workload, settings);
+  for (MessageId m = 0; m < paths.size(); ++m) flows.push_back({wire_bytes(workload.messages[m].bytes), paths[m]});
   return flows;
 }
 
@@ -79,7 +55,7 @@ TEST(FluidModel, AgreesWhereEveryFlowHasOneBottleneck) {
   }
   const Workload workload = workload_of(20, flows);
   const FabricSettings settings = open_loop("ecmp");
-  const std::vector<double> expected = fluid_completions(paths_of(t, workload, settings), capacities(t));
+  const std::vector<double> expected = fluid_completions(fluid_flows(t, workload, settings), capacities(t));
   const RunResult result = run_fabric(t, workload, settings);
   const AloneTimes alone(t, LinkStates(t), settings.hosts);
   for (MessageId m = 0; m < flows.size(); ++m) {
@@ -111,7 +87,7 @@ TEST(FluidModel, AgreesOnAPermutationOverAFatTree) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     const FabricSettings settings = open_loop("ecmp", seed);
     const Workload workload = workload_of(432, Permutation{.seed = seed});
-    const std::vector<FluidFlow> flows = paths_of(t, workload, settings);
+    const std::vector<FluidFlow> flows = fluid_flows(t, workload, settings);
     const std::vector<double> fluid = fluid_completions(flows, capacities(t));
     const RunResult result = run_fabric(t, workload, settings);
     const AloneTimes alone(t, LinkStates(t), settings.hosts);
