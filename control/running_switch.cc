@@ -214,6 +214,7 @@ std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
       for (const net::Mac& mac : vlan.macs) ingress.vlan_macs.push_back({vlan.id, mac});
     }
     ingress.any_mac = port.any_mac;
+    ingress.addresses = port.addresses;
     ingress.untagged = port.untagged;
     ingress.trust = port.trust;
     ingress.default_class = port.default_class;

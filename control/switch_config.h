@@ -76,12 +76,13 @@ struct VlanConfig {
 
 struct PortConfig {
   std::string name;
-  std::string device;          // PCI address or vdev, with its arguments, as DPDK takes it
-  std::string driver;          // "pci", or a vdev's driver: "net_af_packet" of net_af_packet0
-  std::string netdev;          // kernel interface to follow for counters and link state; empty: none known
-  bool any_mac = false;        // take every frame as ours (replay)
-  std::vector<net::Mac> macs;  // router MACs; empty: the device's own
-  std::optional<Rate> rate;    // nothing: the link speed that the device reports
+  std::string device;                     // PCI address or vdev, with its arguments, as DPDK takes it
+  std::string driver;                     // "pci", or a vdev's driver: "net_af_packet" of net_af_packet0
+  std::string netdev;                     // kernel interface to follow for counters and link state; empty: none known
+  bool any_mac = false;                   // take every frame as ours (replay)
+  std::vector<net::Mac> macs;             // router MACs; empty: the device's own
+  std::vector<net::IpAddress> addresses;  // it answers ARP, neighbour solicitations and pings for
+  std::optional<Rate> rate;               // nothing: the link speed that the device reports
   LinkStateSource link_state = LinkStateSource::kAuto;
   uint16_t mtu = 1500;  // longest IP packet, 576–9600
   unsigned worker = 0;  // index of the worker that owns it

@@ -49,11 +49,7 @@ void read_flow_control(const Map& buffer, const Map& classes, const List& ports,
   for (size_t i = 0; i < ports.size(); ++i) {
     PortConfig& port = config.ports[i];
     port.queues = config.queues;
-    read_port(
-        ports[i].map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",        "worker",
-                      "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",   "vlans",
-                      "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence", "watchdog"}),
-        config, port);
+    read_port(ports[i].map(kPortKeys), config, port);
     rates.push_back(port.rate.value_or(Rate::unlimited()));
   }
   check_buffer(config, rates);

@@ -79,6 +79,8 @@ Json port_json(const PortConfig& port, const SwitchConfig& config) {
   json["name"] = port.name;
   json["device"] = port.device;
   json["mac"] = port.any_mac ? Json("any") : port.macs.empty() ? Json("auto") : macs_json(port.macs);
+  json["addresses"] = Json::array();
+  for (const net::IpAddress& address : port.addresses) json["addresses"].push_back(config::print_address(address));
   json["rate"] = port.rate ? config::print_rate(*port.rate) : "auto";
   json["link_state"] = word_for(link_state_words(), port.link_state);
   json["mtu"] = port.mtu;

@@ -43,6 +43,12 @@ std::string_view word_for(const Words<T>& words, T meaning) {
   return "";
 }
 
+// Of an item of `ports:`, whoever reads it.
+inline const std::vector<std::string_view> kPortKeys{
+    "name",   "device",        "mac",        "addresses",    "rate",        "link_state", "mtu",   "worker",
+    "trust",  "default_class", "rx_ring",    "tx_ring",      "queue_limit", "untagged",   "vlans", "netdev",
+    "queues", "pfc",           "pfc_quanta", "pfc_reaction", "resequence",  "watchdog"};
+
 // `ports:` → config.ports. Needs config.workers.
 void read_ports(const config::List& items, SwitchConfig& config);
 

@@ -7,6 +7,7 @@
 
 #include "control/switch_config_parts.h"
 #include "dataplane/device_traits.h"
+#include "dataplane/route.h"
 
 namespace heddle::control {
 namespace {
@@ -27,6 +28,7 @@ struct Device {
 
 Device read_device(const Value& value, std::string& text);
 void read_macs(const Value& value, PortConfig& port);
+void read_addresses(const Value& value, PortConfig& port);
 void read_vlans(const Map& map, PortConfig& port);
 void read_link(const Map& map, const Device& device, PortConfig& port);
 void check_unique(const Map& map, const Device& device, const std::vector<Device>& others, const SwitchConfig& config);
@@ -56,10 +58,7 @@ const Words<dataplane::Trust>& trust_words() {
 void read_ports(const List& items, SwitchConfig& config) {
   std::vector<Device> devices;
   for (const Value& item : items) {
-    const Map map =
-        item.map({"name",   "device",        "mac",     "rate",       "link_state",   "mtu",        "worker",
-                  "trust",  "default_class", "rx_ring", "tx_ring",    "queue_limit",  "untagged",   "vlans",
-                  "netdev", "queues",        "pfc",     "pfc_quanta", "pfc_reaction", "resequence", "watchdog"});
+    const Map map = item.map(kPortKeys);
     PortConfig port;
     port.place = item.place().text();
     port.name = map.required("name", config::name_text(31));
@@ -68,6 +67,7 @@ void read_ports(const List& items, SwitchConfig& config) {
     read_link(map, device, port);
     if (const Value mac = map.at("mac"); !mac.is_missing()) read_macs(mac, port);
     read_vlans(map, port);
+    if (const Value addresses = map.at("addresses"); !addresses.is_missing()) read_addresses(addresses, port);
     const auto index = static_cast<unsigned>(config.ports.size());
     port.worker = map.optional("worker", index % config.workers,
                                [&](const Value& value) { return read_worker(value, config.workers); });
@@ -224,6 +224,32 @@ void read_macs(const Value& value, PortConfig& port) {
     value.refuse("a MAC address such as 02:00:00:00:00:01, a list of them, any or auto (the device's own)");
   }
   port.macs = read_mac_list(value);
+}
+
+// What a station on the link can have. Link-local IPv6 addresses are what hosts call their router by.
+net::IpAddress read_own_address(const Value& value) {
+  constexpr std::string_view accepted = "addresses of the port such as 192.0.2.1 or 2001:db8::1, without a length";
+  const auto address = config::parse_address(value.scalar(accepted));
+  if (!address) value.refuse(accepted);
+  const auto& bytes = address->bytes;
+  const bool nobody = std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; });
+  const bool is_own = address->family == net::IpFamily::kIpv4 ? dataplane::kIpv4Unicast[bytes[0]]
+                                                              : bytes[0] != 0xff && !(nobody && bytes[15] <= 1);
+  if (!is_own) value.refuse(accepted);
+  return *address;
+}
+
+void read_addresses(const Value& value, PortConfig& port) {
+  port.addresses = config::list_of(read_own_address, 0, kMaxMacsOfPort)(value);
+  if (port.any_mac && !port.addresses.empty()) {
+    value.refuse("no addresses on a port with mac: any, which has no MAC address to answer with");
+  }
+  for (size_t i = 0; i < port.addresses.size(); ++i) {
+    if (std::find(port.addresses.begin(), port.addresses.begin() + static_cast<ptrdiff_t>(i), port.addresses[i]) !=
+        port.addresses.begin() + static_cast<ptrdiff_t>(i)) {
+      value.refuse_found(config::print_address(port.addresses[i]) + " a second time", "each address once");
+    }
+  }
 }
 
 void read_vlans(const Map& map, PortConfig& port) {

@@ -70,6 +70,7 @@ Json ports_view(const RunningSwitch& running) {
                      {"rx_bytes", port.counters.rx_bytes.get()},
                      {"tx_packets", port.counters.tx_packets.get()},
                      {"tx_bytes", port.counters.tx_bytes.get()},
+                     {"answered", port.counters.answered.get()},
                      {"drops", drops_of(port.counters)}});
   }
   return {{"ports", ports}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/drop_reason.h"
+#include "net/ip_address.h"
 #include "net/packet.h"
 
 namespace heddle::dataplane {
@@ -20,10 +21,11 @@ struct IngressPort {
     uint16_t vlan = 0;
     net::Mac mac{};
   };
-  std::vector<VlanMac> vlan_macs;  // further ones, each only for frames of its sub-interface
-  bool any_mac = false;            // for replaying captures that hold both directions
-  bool untagged = true;            // untagged (or priority-tagged) frames accepted
-  std::bitset<4096> vlans;         // sub-interfaces by VLAN id
+  std::vector<VlanMac> vlan_macs;         // further ones, each only for frames of its sub-interface
+  bool any_mac = false;                   // for replaying captures that hold both directions
+  bool untagged = true;                   // untagged (or priority-tagged) frames accepted
+  std::bitset<4096> vlans;                // sub-interfaces by VLAN id
+  std::vector<net::IpAddress> addresses;  // the port answers for these (responder.h); with any, macs is not empty
   Trust trust = Trust::kDscp;
   uint8_t default_class = 0;  // where trust says none, or PCP is trusted and there is no tag, not even one of VLAN 0
   std::array<uint8_t, 64> class_of_dscp = default_dscp_map();
@@ -45,6 +47,10 @@ DropReason accept(const uint8_t* frame, const IngressPort& port);
 // Sub-interface check and traffic class of a parsed packet. `stripped`: the driver took a tag out of the frame, which
 // may have been all zeros (class 0's priority tag).
 DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta, bool stripped = false);
+
+// The traffic class alone, of a parsed packet; of one that is not IP, as if it had no DSCP.
+uint8_t traffic_class_of(const uint8_t* frame, const IngressPort& port, const HeaderFacts& facts,
+                         bool stripped = false);
 
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -88,16 +94,22 @@ inline DropReason classify(const uint8_t* frame, const IngressPort& port, Packet
   const unsigned vlan = meta.vlan_tci & 0xfffU;
   if (vlan == 0 ? !port.untagged : !port.vlans[vlan]) return DropReason::kVlanUnknown;
   if (!port.vlan_macs.empty() && !is_mac_of_vlan(destination_mac(frame), vlan, port)) return DropReason::kNotOurMac;
-  meta.traffic_class = port.default_class;
-  if (port.trust == Trust::kDscp) {
-    const uint8_t* ip = frame + meta.l3_offset;
-    // IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
-    const unsigned dscp = meta.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
-    meta.traffic_class = port.class_of_dscp[dscp];
-  } else if (port.trust == Trust::kPcp && (stripped || meta.l3_offset != sizeof(net::EthernetHeader))) {
-    meta.traffic_class = port.class_of_pcp[meta.vlan_tci >> 13U];
-  }
+  meta.traffic_class = traffic_class_of(frame, port, meta, stripped);
   return DropReason::kNone;
+}
+
+inline uint8_t traffic_class_of(const uint8_t* frame, const IngressPort& port, const HeaderFacts& facts,
+                                bool stripped) {
+  if (port.trust == Trust::kDscp && facts.l3 != L3::kNone) {
+    const uint8_t* ip = frame + facts.l3_offset;
+    // IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
+    const unsigned dscp = facts.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
+    return port.class_of_dscp[dscp];
+  }
+  if (port.trust == Trust::kPcp && (stripped || facts.l3_offset != sizeof(net::EthernetHeader))) {
+    return port.class_of_pcp[facts.vlan_tci >> 13U];
+  }
+  return port.default_class;
 }
 
 }  // namespace heddle::dataplane

@@ -2,11 +2,13 @@
 #include "dataplane/pipeline.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <rte_prefetch.h>
 
 #include "dataplane/parse.h"
 #include "dataplane/plain_roce.h"
+#include "dataplane/responder.h"
 #include "dataplane/rewrite.h"
 #include "dataplane/route.h"
 
@@ -32,6 +34,7 @@ Pipeline::Pipeline(const PipelineSettings& settings, const PortStates& states, P
   for (size_t i = 0; i < settings.ports.size(); ++i) {
     const PortSettings& port = settings.ports[i];
     ingress_.push_back(port.ingress);
+    has_addresses_ |= !port.ingress.addresses.empty();
     plain_roce_.emplace_back(port.ingress, plain_facts_of(port.ingress));
     const bool mine = settings.mine.empty() || settings.mine[i];
     const uint32_t max_frame = std::min(port.max_frame, Queued::kLongestFrame);
@@ -84,6 +87,8 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
   uint64_t bytes = 0;
   unsigned kept = 0;
   unsigned controls = 0;
+  uint32_t answers = 0;  // bit = place among those kept
+  static_assert(kBurst <= 32);
   for (unsigned i = 0; i < count; ++i) {
     if (i < count - prefetched) rte_prefetch0(frame_of(packets[i + kAhead]));
     Packet* packet = packets[i];
@@ -97,6 +102,10 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
       meta.in_port = in;
       meta.flow_hash = hasher_.hash(frame, PlainRoce::shape());
       destination = net::load<uint32_t>(frame + PlainRoce::shape().l3_offset + 16);
+    } else if (has_addresses_ && may_be_request(packet) && answer(in, packet)) {
+      answers |= 1U << kept;
+      to.ipv6 += meta.l3 == L3::kIpv6 ? 1U : 0U;
+      destination = 0;
     } else {
       const DropReason reason = examine(in, packet);
       if (reason != DropReason::kNone) {
@@ -124,6 +133,7 @@ unsigned Pipeline::ingress(PortId in, Packet** packets, unsigned count, Time now
     hide_from_routing(packets, kept);
   if (has_probes_) [[unlikely]]
     hide_own_probes(packets, kept);
+  for (; answers != 0; answers &= answers - 1) meta_of(packets[std::countr_zero(answers)]).route = kAnswerRoute;
   flush_drops();
   return kept;
 }
@@ -150,6 +160,14 @@ DropReason Pipeline::examine(PortId in, Packet* packet) const {
   if (stripped) forget_stripped_tag(packet);
   meta.flow_hash = hasher_.hash(frame, meta);
   return DropReason::kNone;
+}
+
+// What it is not stays as it was for `examine`, which fills in everything but where it came in.
+bool Pipeline::answer(PortId in, Packet* packet) {
+  meta_of(packet).in_port = in;
+  if (ingress_[in].addresses.empty() || !respond(packet, ingress_[in])) return false;
+  counters_.ports[in].answered.add(1);
+  return true;
 }
 
 void Pipeline::drop(PortId charged, Packet* packet, DropReason reason) {

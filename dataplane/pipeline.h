@@ -6,6 +6,8 @@
 //                                                              own time
 //   egress:   schedule → mark                        what may leave a port at `now`
 //
+// Requests to the switch itself (responder.h) are turned into their answers in `ingress`, and queued in `forward`.
+//
 // Pause frames that arrive pass `ingress` and take effect in `forward`; those we send come out of `egress` first.
 // `attend` is for what happens because time passes: pauses that end, pauses that must be repeated.
 //
@@ -190,6 +192,7 @@ class Pipeline {
 
  private:
   DropReason examine(PortId in, Packet* packet) const;
+  [[gnu::noinline]] bool answer(PortId in, Packet* packet);
   const PlainRoce::Facts* plain_facts_of(const IngressPort& port);
   // Where packets of one route go.
   struct Towards {
@@ -361,6 +364,7 @@ class Pipeline {
   std::unique_ptr<lb::Resequencer> resequencer_;
   std::vector<uint8_t> resequence_;  // by port
   bool has_pfc_ = false;
+  bool has_addresses_ = false;  // at any port
   bool has_probes_ = false;
   ProbeSettings probes_;
   telemetry::Counter turned_round_;

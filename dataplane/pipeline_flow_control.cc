@@ -71,7 +71,7 @@ bool Pipeline::keep_control(PortId in, Packet* packet) {
 void Pipeline::hide_from_routing(Packet* const* packets, unsigned count) const {
   for (unsigned i = 0; i < count; ++i) {
     PacketMeta& meta = meta_of(packets[i]);
-    if (meta.l3 == L3::kNone) meta.route = ~0U;
+    if (meta.l3 == L3::kNone) meta.route = kHereRoute;
   }
 }
 

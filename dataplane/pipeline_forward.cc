@@ -137,10 +137,11 @@ inline void Pipeline::admit_as(Packet* packet, PortId out, Time now) {
   }
 }
 
-// A packet that has no path: one for us, or one to drop.
+// A packet that has no path: an answer of ours, which goes back the way it came, one for us, or one to drop.
 template <Pipeline::Admission kAdmission>
 void Pipeline::keep_here(Packet* packet, const Towards& to, Time now) {
   const PacketMeta& meta = meta_of(packet);
+  if (meta.route == kAnswerRoute) return admit_as<kAdmission>(packet, meta.out_port, now);
   if (kAdmission == Admission::kCareful && meta.l3 == L3::kNone) {
     receive_control(packet, now);
     return;

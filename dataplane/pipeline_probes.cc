@@ -36,7 +36,7 @@ bool Pipeline::is_to_us(const Packet* packet) const {
 // Those that end here have a route that no table has.
 void Pipeline::hide_own_probes(Packet* const* packets, unsigned count) const {
   for (unsigned i = 0; i < count; ++i) {
-    if (may_be_probe(packets[i]) && is_to_us(packets[i])) meta_of(packets[i]).route = ~0U;
+    if (may_be_probe(packets[i]) && is_to_us(packets[i])) meta_of(packets[i]).route = kHereRoute;
   }
 }
 

@@ -16,6 +16,10 @@
 
 namespace heddle::dataplane {
 
+// Routes that no table has: packets that end here, and answers to requests, made of them (responder.h).
+inline constexpr uint32_t kHereRoute = ~0U;
+inline constexpr uint32_t kAnswerRoute = ~0U - 1;
+
 // Priority-based flow control by frames of our own, or by the NIC.
 struct PfcSettings {
   uint8_t classes = 0;  // bit = class that is paused when asked and whose sender is paused at XOFF; 0 = no PFC here

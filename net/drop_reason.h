@@ -69,7 +69,7 @@ inline constexpr std::array<DropText, kDropReasons> kDropTexts{{
     {"none", "not dropped"},
     {"too_short", "frame ends inside its Ethernet, VLAN or IP header"},
     {"header_split", "headers do not lie in the first buffer segment"},
-    {"not_ip", "ether type is neither IPv4 nor IPv6 (ARP among them: neighbours are static)"},
+    {"not_ip", "ether type is neither IPv4 nor IPv6; ARP that is no request for an address of the port"},
     {"vlan_unknown", "no sub-interface for this VLAN id, or untagged where only tagged frames are accepted"},
     {"not_our_mac", "destination is none of the port's router MACs"},
     {"mac_control", "MAC control frame (0x8808), consumed, never forwarded"},

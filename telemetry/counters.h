@@ -40,6 +40,7 @@ struct alignas(64) PortCounters {
   Counter tx_bytes;
   // What fails before the egress queue is charged to the port it came in by, the rest to the port it was to leave by.
   std::array<Counter, kDropReasons> drops;
+  Counter answered;  // requests to the switch itself; the answers are among what was sent or dropped
 
   Counter& drop(DropReason reason) { return drops[static_cast<size_t>(reason)]; }
   PortCounters& operator+=(const PortCounters& other) {
@@ -47,6 +48,7 @@ struct alignas(64) PortCounters {
     rx_bytes.add(other.rx_bytes.get());
     tx_packets.add(other.tx_packets.get());
     tx_bytes.add(other.tx_bytes.get());
+    answered.add(other.answered.get());
     for (size_t i = 0; i < drops.size(); ++i) drops[i].add(other.drops[i].get());
     return *this;
   }

@@ -64,7 +64,7 @@ struct Spraying {
 
 // Packet simulations of this project, 1,024 hosts: random 205–216 µs, round-robin re-permuted every round 202–210,
 // power-of-two 200–207; an unloaded flow needs 177, UEC htsim's oblivious spraying 213, its REPS 198. Measured here,
-// seed 1, with packets of 4,096 bytes: 203, 204, 201, 202 (utilization 0.91–0.93).
+// seed 1, with packets of 4,096 bytes: 203, 204, 207, 202 (utilization 0.91–0.93).
 TEST_F(GoldenPermutation, PacketSprayingOn1024Hosts) {
   const Topology t = build_fat_tree({.hosts = 1024});
   for (const Spraying& row :
@@ -88,7 +88,7 @@ struct Restored {
 
 // The same under hosts that want packets in order and go back N. Behind leaves that restore order nothing is sent
 // again. A host's link idles until the latest packet so far is there, and a flow at line rate never makes up for it:
-// 12–23 µs. The mark is 0.88 for all three. Measured with packets of 4,096 bytes: last flow 226, 207, 214 µs;
+// 12–23 µs. The mark is 0.88 for all three. Measured with packets of 4,096 bytes: last flow 226, 213, 213 µs;
 // utilization 0.860, 0.885, 0.888. Twice as many packets of half the size meet queues that are shorter in time (the
 // imbalance of n random choices grows as √n): 0.882, 0.900, 0.902.
 TEST_F(GoldenPermutation, SprayingForStrictHosts) {

@@ -10,19 +10,22 @@ namespace heddle::control {
 namespace {
 
 const std::string kPortKeys =
-    "name, device, mac, rate, link_state, mtu, worker, trust, default_class, rx_ring, tx_ring, queue_limit, untagged, "
+    "name, device, mac, addresses, rate, link_state, mtu, worker, trust, default_class, rx_ring, tx_ring, queue_limit, "
+    "untagged, "
     "vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence, watchdog";
 const std::string kDeviceForms =
     "a PCI address such as 0000:3b:00.0, or a DPDK vdev with its arguments such as net_af_packet0,iface=eth0";
 const std::string kRateForms = "a rate from 1M to 10T such as 100G or 25Gbps, or unlimited";
 const std::string kSizeForms = "a size such as 1500, 64KiB or 2MB, from 1522B to 1GB";
+const std::string kAddressForms = "addresses of the port such as 192.0.2.1 or 2001:db8::1, without a length";
 const std::string kMacForms = "a MAC address of one station such as 02:00:00:00:00:01";
 
 const std::vector<Mistake>& ports_mistakes() {
   static const std::vector<Mistake> mistakes{
       {"a port as a word", "ports: [a]\n", 1,
-       "found ports[0] 'a'; accepted: a map of name, device, mac, rate, link_state, mtu, worker, trust, default_class, "
-       "rx_ring, tx_ring, queue_limit, untagged, vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, resequence, "
+       "found ports[0] 'a'; accepted: a map of name, device, mac, addresses, rate, link_state, mtu, worker, trust, "
+       "default_class, rx_ring, tx_ring, queue_limit, untagged, vlans, netdev, queues, pfc, pfc_quanta, pfc_reaction, "
+       "resequence, "
        "watchdog"},
       {"a port without a name",
        "ports:\n"
@@ -32,6 +35,17 @@ const std::vector<Mistake>& ports_mistakes() {
        "ports:\n"
        "  - name: a\n",
        2, "found no 'device' in ports[0]; accepted: " + kDeviceForms},
+      {"an address with a length", port("addresses: 192.0.2.1/24"), 2,
+       "found addresses '192.0.2.1/24'; accepted: " + kAddressForms},
+      {"an address of a group", port("addresses: [192.0.2.1, ff02::1]"), 2,
+       "found addresses[1] 'ff02::1'; accepted: " + kAddressForms},
+      {"an address that nobody has", port("addresses: '::'"), 2, "found addresses '::'; accepted: " + kAddressForms},
+      {"an address twice", port("addresses: [2001:db8::1, 192.0.2.1, '2001:DB8:0::1']"), 2,
+       "found 2001:db8::1 a second time; accepted: each address once"},
+      {"addresses where every frame is ours", port("mac: any, addresses: 192.0.2.1"), 2,
+       "found addresses '192.0.2.1'; accepted: no addresses on a port with mac: any, which has no MAC address to "
+       "answer "
+       "with"},
       {"an unknown key with a near name", port("queue-limits: 1MB"), 2,
        "found unknown key 'queue-limits' in ports[0] (did you mean 'queue_limit'?); accepted: " + kPortKeys},
       {"a name with a space",
