@@ -242,7 +242,8 @@ class Pipeline {
   void send_across();
   DropReason admit_carefully(Packet* packet, PortId out);
   DropReason refusal_of_queue(const Packet* packet, PortId out, uint32_t frame_bytes);
-  void resequence(Packet* packet, Time now);
+  void resequence(Packet* packet, bool is_charged, Time now);
+  void send_on_in_turn(Packet* packet);
   void admit_in_turn(Packet* packet);
   void accept_in_turn(Packet* packet);
   void find_attention_to_held();

@@ -150,7 +150,7 @@ void Pipeline::settle_buffer(Time now) {
 void Pipeline::attend(Time now) {
   if (lanes_ != nullptr) return attend_lanes(now);
   if (resequencer_ != nullptr && resequencer_->holds_any()) {
-    resequencer_->expire(now, [this](Packet* packet) { admit_in_turn(packet); });
+    resequencer_->expire(now, [this](Packet* packet) { send_on_in_turn(packet); });
     if (buffer_.has_changed()) follow_buffer(now);
     flush_drops();
   }

@@ -121,7 +121,7 @@ inline PortId Pipeline::take_path(Packet* packet, const lb::NextHop& next) {
 template <Pipeline::Admission kAdmission>
 inline void Pipeline::admit_as(Packet* packet, PortId out, Time now) {
   if constexpr (kAdmission == Admission::kCareful) {
-    if (resequence_[out] != 0 && meta_of(packet).kind == PacketKind::kRoce) return resequence(packet, now);
+    if (resequence_[out] != 0 && meta_of(packet).kind == PacketKind::kRoce) return resequence(packet, false, now);
     const DropReason refused = admit_carefully(packet, out);
     if (refused != DropReason::kNone) [[unlikely]]
       drop(out, packet, refused);
@@ -341,8 +341,8 @@ void Pipeline::accept_handover(Packet* packet, Time now) {
   const PacketMeta& meta = meta_of(packet);
   const PortId out = meta.out_port;
   if (resequence_[out] != 0 && meta.kind == PacketKind::kRoce) {
-    resequencer_->receive(packet, now, [this](Packet* next) { accept_in_turn(next); });
-    find_attention_to_held();
+    resequence(packet, true, now);
+    if (buffer_.has_changed()) follow_buffer(now);
   } else {
     accept_in_turn(packet);
   }
@@ -362,10 +362,18 @@ void Pipeline::accept_in_turn(Packet* packet) {
   drop(out, packet, count_refusal(packet, reason));
 }
 
-// On its way to a host: admitted when its turn has come, and with it those that waited for it.
-void Pipeline::resequence(Packet* packet, Time now) {
-  resequencer_->receive(packet, now, [this](Packet* next) { admit_in_turn(next); });
+// On its way to a host: queued when its turn has come, and with it those that waited for it, whoever brought them here.
+// `is_charged`: the buffer has let it in already, where it arrived.
+void Pipeline::resequence(Packet* packet, bool is_charged, Time now) {
+  meta_of(packet).is_charged = is_charged;
+  resequencer_->receive(packet, now, [this](Packet* next) { send_on_in_turn(next); });
   find_attention_to_held();
+}
+
+void Pipeline::send_on_in_turn(Packet* packet) {
+  if (!meta_of(packet).is_charged) return admit_in_turn(packet);
+  awaken(meta_of(packet).out_port);
+  accept_in_turn(packet);
 }
 
 void Pipeline::admit_in_turn(Packet* packet) {
@@ -379,7 +387,11 @@ void Pipeline::admit_in_turn(Packet* packet) {
 
 void Pipeline::drop_held(DropReason reason) {
   if (resequencer_ == nullptr) return;
-  resequencer_->flush([&](Packet* packet) { drop(meta_of(packet).out_port, packet, reason); });
+  resequencer_->flush([&](Packet* packet) {
+    const PacketMeta& meta = meta_of(packet);
+    if (meta.is_charged && buffered_) buffer_.release(meta.in_port, meta.traffic_class, packet->pkt_len);
+    drop(meta.out_port, packet, reason);
+  });
   flush_drops();
 }
 

@@ -51,7 +51,7 @@ struct alignas(16) HeaderFacts {
   PortId in_port = kNoPort;
   PortId out_port = kNoPort;  // set by path selection
   uint8_t arrival_lane = 0;   // InfiniBand: the virtual lane it came by, whose buffer holds it until it leaves
-  uint8_t reserved = 0;
+  bool is_charged = false;    // of a packet that is held for its order: another lcore has let it into the buffer
 
   friend bool operator==(const HeaderFacts&, const HeaderFacts&) = default;
 };
