@@ -48,6 +48,9 @@ DropReason accept(const uint8_t* frame, const IngressPort& port);
 // may have been all zeros (class 0's priority tag).
 DropReason classify(const uint8_t* frame, const IngressPort& port, PacketMeta& meta, bool stripped = false);
 
+// Of a parsed IP packet.
+unsigned dscp_of(const uint8_t* frame, const HeaderFacts& facts);
+
 // The traffic class alone, of a parsed packet; of one that is not IP, as if it had no DSCP.
 uint8_t traffic_class_of(const uint8_t* frame, const IngressPort& port, const HeaderFacts& facts,
                          bool stripped = false);
@@ -98,14 +101,15 @@ inline DropReason classify(const uint8_t* frame, const IngressPort& port, Packet
   return DropReason::kNone;
 }
 
+// IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
+inline unsigned dscp_of(const uint8_t* frame, const HeaderFacts& facts) {
+  const uint8_t* ip = frame + facts.l3_offset;
+  return facts.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
+}
+
 inline uint8_t traffic_class_of(const uint8_t* frame, const IngressPort& port, const HeaderFacts& facts,
                                 bool stripped) {
-  if (port.trust == Trust::kDscp && facts.l3 != L3::kNone) {
-    const uint8_t* ip = frame + facts.l3_offset;
-    // IPv4 TOS is byte 1; the IPv6 traffic class straddles bytes 0 and 1 (RFC 8200 3). The DSCP is its upper 6 bits.
-    const unsigned dscp = facts.l3 == L3::kIpv4 ? ip[1] >> 2U : ((ip[0] & 0x0fU) << 2U) | (ip[1] >> 6U);
-    return port.class_of_dscp[dscp];
-  }
+  if (port.trust == Trust::kDscp && facts.l3 != L3::kNone) return port.class_of_dscp[dscp_of(frame, facts)];
   if (port.trust == Trust::kPcp && (stripped || facts.l3_offset != sizeof(net::EthernetHeader))) {
     return port.class_of_pcp[facts.vlan_tci >> 13U];
   }

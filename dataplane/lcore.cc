@@ -79,7 +79,7 @@ void Worker::run() {
     pipeline_.settle_buffer(now);
     if (pipeline_.needs_attention(now)) pipeline_.attend(now);
     work += transmit_all(now);
-    if (!settings_.inbox.empty()) publish_drain_times(now);
+    if (!settings_.inbox.empty()) publish_loads(now);
     rte_rcu_qsbr_quiescent(control_.readers, settings_.index);
 
     const uint64_t tsc = rte_rdtsc();
@@ -243,11 +243,14 @@ void Worker::publish_group(size_t owned, unsigned traffic_class, Time now) {
   view.xoff.set((buffer.xoff(port) >> traffic_class) & 1U);
 }
 
-// For the path choices of other workers. A line is written only when the time has changed.
-void Worker::publish_drain_times(Time now) {
+// For the path choices of other workers. A line is written only when something has changed in it.
+void Worker::publish_loads(Time now) {
   for (const OwnedPort& port : settings_.owned) {
     const Duration drain = pipeline_.port(port.id).drain_time(now);
-    if (drain != states_.drain_time(port.id)) states_.set_drain_time(port.id, drain);
+    const uint64_t scheduled = pipeline_.goes_by_past() ? pipeline_.port(port.id).scheduled_bytes() : 0;
+    if (drain != states_.drain_time(port.id) || scheduled != states_.scheduled_bytes(port.id)) {
+      states_.set_load(port.id, drain, scheduled);
+    }
   }
 }
 

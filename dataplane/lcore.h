@@ -108,7 +108,7 @@ class Worker {
   unsigned transmit_all(Time now);
   void publish_views(Time now);
   void publish_group(size_t owned, unsigned traffic_class, Time now);
-  void publish_drain_times(Time now);
+  void publish_loads(Time now);
   bool everything_sent() const;
   void drop_everything();
 

@@ -177,6 +177,8 @@ class Pipeline {
   };
   static constexpr size_t kMaxIncidents = 256;
   const std::vector<Incident>& incidents() const { return incidents_; }
+  // Whether choices by quality look at what ports have sent, too.
+  bool goes_by_past() const { return selector_.quality().has_past(); }
   const lb::FlowletCounters& flowlets() const { return selector_.counters(); }
   // Null where no port puts packets in order.
   const lb::Resequencer* resequencer() const { return resequencer_.get(); }
@@ -286,6 +288,7 @@ class Pipeline {
   }
   [[gnu::noinline]] void hide_own_probes(Packet* const* packets, unsigned count) const;
   bool is_to_us(const Packet* packet) const;
+  uint8_t class_of_own(const Packet* packet) const;
   void send_back(Packet* packet, const telemetry::ProbeView& probe, Towards& to);
   [[gnu::noinline]] bool meet_probe(Packet* packet, Towards to, Time now);
   void send_over(Packet* packet, const lb::NextHop& next);

@@ -248,7 +248,10 @@ void Pipeline::prepare_choices(Packet* const* packets, unsigned count, Time now)
   }
   if (quality_in_use_ && selector_.quality().is_due(now)) {
     selector_.quality().sample(
-        now, [this](PortId port) { return egress_[port].scheduled_bytes(); },
+        now,
+        [this](PortId port) {  // another lcore's as it last told
+          return max_frame_[port] == 0 ? states_.scheduled_bytes(port) : egress_[port].scheduled_bytes();
+        },
         [this](PortId port) { return egress_[port].rate(); });
   }
 }

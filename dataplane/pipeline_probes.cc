@@ -40,12 +40,19 @@ void Pipeline::hide_own_probes(Packet* const* packets, unsigned count) const {
   }
 }
 
+// What we send ourselves goes by the DSCP that we gave it, whatever the port trusts of others and whatever tag is to
+// come.
+uint8_t Pipeline::class_of_own(const Packet* packet) const {
+  const PacketMeta& meta = meta_of(packet);
+  return ingress_[meta.in_port].class_of_dscp[dscp_of(frame_of(packet), meta)];
+}
+
 // Turned round; `to` is the way back.
 void Pipeline::send_back(Packet* packet, const telemetry::ProbeView& probe, Towards& to) {
   PacketMeta& meta = meta_of(packet);
   telemetry::turn_round(bytes_of(packet), probe, probes_.return_dscp, meta.arrival);
   turned_round_.add(1);
-  classify(frame_of(packet), ingress_[meta.in_port], meta);
+  meta.traffic_class = class_of_own(packet);
   meta.flow_hash = hasher_.hash(frame_of(packet), meta);
   Destinations back;
   back.ipv6 = meta.l3 == L3::kIpv6 ? 1 : 0;
@@ -104,7 +111,7 @@ void Pipeline::send_probe(Packet* packet, const lb::NextHop& next, Time now) {
   meta.l4_offset = static_cast<uint16_t>(meta.l3_offset + net::layout_of(family).header_bytes);
   meta.in_port = next.port;  // as if it had come in where it leaves: the buffer charges it there
   meta.arrival = now;
-  classify(frame_of(packet), ingress_[next.port], meta);
+  meta.traffic_class = class_of_own(packet);
   meta.flow_hash = hasher_.hash(frame_of(packet), meta);
   send_over(packet, next);
   if (crossing_count_ != 0) send_across();

@@ -47,23 +47,29 @@ struct ForwardingTables {
 // a round and read by the others, which cannot look into its queues.
 class PortStates {
  public:
-  explicit PortStates(size_t ports) : up_(ports + 1), drain_(ports) {
+  explicit PortStates(size_t ports) : up_(ports + 1), load_(ports) {
     for (size_t i = 0; i < ports; ++i) up_[i].store(1, std::memory_order_relaxed);
   }
   // One that is never up: members that must get nothing are given it for their port, at no cost per packet.
   PortId dead_port() const { return static_cast<PortId>(up_.size() - 1); }
   bool is_up(PortId port) const { return up_[port].load(std::memory_order_relaxed) != 0; }
   const std::atomic<uint8_t>* flags() const { return up_.data(); }  // the same by port, for a loop
-  Duration drain_time(PortId port) const { return drain_[port].time.load(std::memory_order_relaxed); }
-  void set_drain_time(PortId port, Duration time) { drain_[port].time.store(time, std::memory_order_relaxed); }
+  // What a port's lcore last told the others: how long its queues take, and the wire bytes it has scheduled so far.
+  Duration drain_time(PortId port) const { return load_[port].drain.load(std::memory_order_relaxed); }
+  uint64_t scheduled_bytes(PortId port) const { return load_[port].scheduled.load(std::memory_order_relaxed); }
+  void set_load(PortId port, Duration drain, uint64_t scheduled) {
+    load_[port].drain.store(drain, std::memory_order_relaxed);
+    load_[port].scheduled.store(scheduled, std::memory_order_relaxed);
+  }
   void set(PortId port, bool up) { up_[port].store(up ? 1 : 0, std::memory_order_relaxed); }
 
  private:
-  struct alignas(64) Drain {
-    std::atomic<Duration> time{0};
+  struct alignas(64) Load {
+    std::atomic<Duration> drain{0};
+    std::atomic<uint64_t> scheduled{0};
   };
   std::vector<std::atomic<uint8_t>> up_;
-  std::vector<Drain> drain_;
+  std::vector<Load> load_;
 };
 
 }  // namespace heddle::dataplane

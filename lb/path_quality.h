@@ -29,6 +29,7 @@ class PathQuality {
     return band;
   }
 
+  bool has_past() const { return past_ != 0; }
   // Whether the past is to be sampled again: never, where it has no weight.
   bool is_due(Time now) const { return past_ != 0 && !before(now, next_sample_); }
   // `sent_bytes(port)`: wire bytes sent so far; `rate(port)`: of its link.

@@ -92,6 +92,7 @@ class PathSelector {
   }
 
   PathQuality& quality() { return quality_; }
+  const PathQuality& quality() const { return quality_; }
   const FlowletCounters& counters() const { return counters_; }
 
  private:

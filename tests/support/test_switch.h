@@ -48,6 +48,7 @@ constexpr net::Mac neighbour_mac(PortId port) { return {0x02, 0, 0, 0, 0xbb, sta
 struct SwitchPlan {
   std::vector<dataplane::PortSettings> ports;
   lb::HashSettings hash;
+  lb::ArsSettings ars;
   dataplane::BufferSettings buffer;
   SwitchPlan();
   lb::ResequencerSettings resequencer;
@@ -144,6 +145,7 @@ inline dataplane::PipelineSettings TestSwitch::settings_of(const SwitchPlan& pla
   settings.ports = plan.ports;
   settings.mine = std::move(mine);
   settings.hash = plan.hash;
+  settings.ars = plan.ars;
   settings.buffer = plan.buffer;
   settings.resequencer = plan.resequencer;
   settings.paths = 3;

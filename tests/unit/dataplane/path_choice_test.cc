@@ -109,12 +109,37 @@ TEST_F(BurstChoice, AdaptiveSpreadsABurstOverPortsOfAnotherLcore) {
   } handover;
   TestSwitch receiving(paced(), {true, false, false, true}, &handover);
   receiving.schedule_by("adaptive");
-  receiving.states().set_drain_time(kTaggedPort, kNanosecond);
+  receiving.states().set_load(kTaggedPort, kNanosecond, 0);
   EXPECT_EQ(plain_ports_part(receiving, 32, kMillisecond), 16U);
   // Twenty frames' time at 10 Gb/s behind: 26 against 6.
   const Duration frame_time = kRate.time_for(frame(7).size());
-  receiving.states().set_drain_time(kTaggedPort, 20 * frame_time);
+  receiving.states().set_load(kTaggedPort, 20 * frame_time, 0);
   EXPECT_EQ(plain_ports_part(receiving, 32, kMillisecond), 26U);
+}
+
+// With weight on the past alone, two ports that send alike share alike, whoever owns them: their owners say what they
+// have sent.
+TEST_F(BurstChoice, ThePastOfAnotherLcoresPortCountsToo) {
+  class Neighbour final : public dataplane::Handover {
+   public:
+    unsigned offer(Packet** packets, unsigned count) override {
+      for (unsigned i = 0; i < count; ++i) bytes += packets[i]->pkt_len + kEthernetOverhead;
+      return 0;
+    }
+    uint64_t bytes = 0;
+  } handover;
+  SwitchPlan plan = paced();
+  plan.ars.port_load_past_weight = 16;
+  TestSwitch receiving(plan, {true, true, false, true}, &handover);
+  receiving.schedule_by("adaptive");
+  Time now = kMillisecond;
+  unsigned here = 0;
+  for (unsigned burst = 0; burst < 500; ++burst) {
+    here += plain_ports_part(receiving, 8, now);
+    for (now += 10 * kMicrosecond; !receiving.egress(kPlainPort, now).empty();) now += kMicrosecond;
+    receiving.states().set_load(kTaggedPort, 0, handover.bytes);
+  }
+  EXPECT_NEAR(here, 2000, 200);
 }
 
 // However data packets and ACKs follow each other, neither a port's data packets nor its ACKs get ahead of the other's.

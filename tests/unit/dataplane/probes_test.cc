@@ -181,6 +181,39 @@ TEST_P(Probes, OfOursLeaveOverTheMemberTheyAreFor) {
   EXPECT_EQ(telemetry::read_path(sent, *probe_in(sent)).delay, kMicrosecond);
 }
 
+// The class of the data that they measure, by their DSCP: a tag and a router MAC that are to come, or what the port
+// makes of others' packets, have no part in it.
+TEST_P(Probes, OfOursTravelInTheClassOfTheirDscp) {
+  struct Port {
+    const char* description;
+    void (*change)(dataplane::IngressPort& port);
+  };
+  for (const Port& row :
+       {Port{"plain", [](dataplane::IngressPort&) {}},
+        Port{"tagged frames only", [](dataplane::IngressPort& port) { port.untagged = false; }},
+        Port{"a VLAN with a MAC of its own",
+             [](dataplane::IngressPort& port) {
+               port.vlan_macs = {{kOutVlan, {2, 0, 0, 0, 9, 9}}};
+             }},
+        Port{"PCP trusted", [](dataplane::IngressPort& port) { port.trust = dataplane::Trust::kPcp; }}}) {
+    SCOPED_TRACE(row.description);
+    SwitchPlan plan;
+    plan.ports[kTaggedPort].ingress.vlans.set(kOutVlan);
+    row.change(plan.ports[kTaggedPort].ingress);
+    TestSwitch probing(plan);
+    probing.pipeline().use_probes({.address = ours, .node_id = 42});
+    const OwnedPacket packet = make_packet(probe_to(both));
+    const lb::NextHop next{
+        .rewrite = {.destination = neighbour_mac(kTaggedPort), .source = port_mac(kTaggedPort), .vlan_id = kOutVlan},
+        .port = kTaggedPort};
+    probing.pipeline().send_probe(packet.get(), next, kMillisecond);
+    const std::vector<Packet*> out = probing.egress(kTaggedPort, kMillisecond);
+    ASSERT_EQ(out.size(), 1U);
+    EXPECT_EQ(meta_of(out[0]).traffic_class, 3);
+    EXPECT_EQ(content_of(out[0])[14] >> 5U, 3) << "PCP";
+  }
+}
+
 TEST_P(Probes, DamagedOnesAreNotBelieved) {
   Bytes frame = probe_to(ours);
   auto* udp = net::header_at<net::UdpHeader>(frame.data(), udp_at(GetParam()));
