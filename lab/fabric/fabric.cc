@@ -248,10 +248,13 @@ Time Run::next_begin() const {
   return next;
 }
 
-// Nothing is left to measure for. What is on its way still arrives.
+// Nothing is left to measure for. What is on its way still arrives. Nobody may have probed yet at the time from which
+// on nobody probes, or the result would depend on the window: no window is longer than the lookahead.
 void Run::stop_probing() {
   probing_ = false;
-  for (auto& node : fabric_->switches) node->stop_probing();
+  Time last = 0;
+  for (const auto& host : fabric_->hosts) last = std::max(last, host->counters().last_message_sent);
+  for (auto& node : fabric_->switches) node->stop_probing(last + topology_.smallest_delay());
   for (size_t i = 0; i < nodes_.size(); ++i) next_events_[i] = nodes_[i]->next_event();
   for (Block& block : blocks_) {
     Time next = block.first_sent;

@@ -22,7 +22,6 @@ LabSwitch::LabSwitch(NodeId id, const Settings& settings, std::vector<Port> port
       states_(ports.size()),
       pipeline_(settings.pipeline, states_, sink_, nullptr),
       prober_(std::move(prober)),
-      probing_(prober_ != nullptr),
       ports_(std::move(ports)),
       versions_(std::move(versions)),
       events_(std::move(events)),
@@ -105,7 +104,6 @@ void LabSwitch::run(const Window& window) {
   } else {
     forward_port_by_port(window);
   }
-  plan_repeats(window.end);
 }
 
 void LabSwitch::forward_in_time_order(const Window& window) {
@@ -121,6 +119,7 @@ void LabSwitch::forward_in_time_order(const Window& window) {
     if (pause_log_ != nullptr) hear_origin(packet);
     const uint64_t dropped = sink_.taken;
     pipeline_.forward(&packet, 1, now);
+    plan_repeats(now);
     wake_ports(now);
     if (ends_here) continue;
     if (sink_.taken != dropped) {
@@ -294,6 +293,7 @@ void LabSwitch::expire_timers(Time until, const Window& window) {
     }
     if (timer_ == next_sample_) sample(timer_);
     apply_events(timer_);
+    plan_repeats(timer_);
     if (repeat_at_ <= timer_) repeat_notices(timer_);
     if (next_probe() <= timer_) send_probes(timer_, window);
   }
@@ -358,11 +358,6 @@ Time LabSwitch::next_timer() const {
   const Time event = next_port_event_ < events_.size() ? events_[next_port_event_].at : kNever;
   const Time version = next_version_ < versions_.size() ? versions_[next_version_].from : kNever;
   return std::min({event, version, repeat_at_, next_probe()});
-}
-
-// Something was told in the window that ends now, or is still to be told again.
-void LabSwitch::plan_repeats(Time now) {
-  if (notice_interval_ != 0 && repeat_at_ == kNever && pipeline_.repeats_notices()) repeat_at_ = now + notice_interval_;
 }
 
 void LabSwitch::repeat_notices(Time now) {

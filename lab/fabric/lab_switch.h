@@ -77,8 +77,8 @@ class LabSwitch : public LiveNode {
   void close_pauses(Time now);
   // Null where paths are not probed.
   const SwitchProber* prober() const { return prober_.get(); }
-  // No more probes: between windows, when there is nothing left to measure for.
-  void stop_probing() { probing_ = false; }
+  // No more probes from that time on, which lies ahead.
+  void stop_probing(Time at) { probe_until_ = at; }
 
  private:
   // Where the pipeline's dropped packets go and its pause frames come from: the arena of the thread that runs the
@@ -125,9 +125,17 @@ class LabSwitch : public LiveNode {
   void put_on_wire(PortId port, dataplane::Queued sent, Time now, const Window& window);
   void apply_events(Time now);
   void send_probes(Time now, const Window& window);
-  void plan_repeats(Time now);
+  // Something may have been told at `now`, or be still to be told again.
+  void plan_repeats(Time now) {
+    if (notice_interval_ == 0 || repeat_at_ != kNever || !pipeline_.repeats_notices()) return;
+    repeat_at_ = now + notice_interval_;
+    timer_ = std::min(timer_, repeat_at_);
+  }
   void repeat_notices(Time now);
-  Time next_probe() const { return probing_ ? prober_->prober().next_due() : kNever; }
+  Time next_probe() const {
+    const Time due = prober_ == nullptr ? kNever : prober_->prober().next_due();
+    return due < probe_until_ ? due : kNever;
+  }
   void schedule_departure(PortId port, Time now) {
     if (departures_.at(port) != kNever) return;
     departures_.set(port, std::max(now, pipeline_.port(port).wire_free_at()));
@@ -187,7 +195,7 @@ class LabSwitch : public LiveNode {
   Sink sink_;
   dataplane::Pipeline pipeline_;
   std::unique_ptr<SwitchProber> prober_;
-  bool probing_ = false;
+  Time probe_until_ = kNever;
   std::vector<Port> ports_;
   std::vector<TableVersion> versions_;
   std::vector<PortEvent> events_;

@@ -183,6 +183,7 @@ void Host::receive_ack(Packet* packet, Time now) {
   const auto done = [&](MessageId message) {
     if (!board_.part_sent(message, now)) return;
     counters_.messages_sent++;
+    counters_.last_message_sent = now;
     fire(message, TriggerOn::kSent, now);
   };
   if (aeth_in(packet).syndrome == kAethNakSequenceError) {

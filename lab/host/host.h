@@ -46,6 +46,7 @@ struct HostCounters {
   uint64_t out_of_order_extent = 0;
   SendGaps gaps;                 // of its queue pairs
   uint64_t messages_sent = 0;    // of this host, with their last ACK
+  Time last_message_sent = 0;    // when that was
   uint64_t ce_packets = 0;       // data packets that arrived marked "congestion experienced", or with FECN
   uint64_t cnps_sent = 0;        // or ACKs with BECN
   uint64_t cnps_received = 0;    // likewise

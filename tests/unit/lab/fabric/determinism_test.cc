@@ -167,6 +167,53 @@ TEST(DeterminismOfFlowControl, OnAnyThreadsAndAnyWindow) {
   }
 }
 
+// Probes end once nobody has anything left to measure for: when that is, no window says.
+TEST(DeterminismOfProbes, OnAnyWindow) {
+  const Topology t = build_leaf_spine({.hosts = 8, .leaves = 4, .spines = 2});
+  const Workload workload = support::workload_of(8, Shift{.bytes = 3'000'000, .distance = 3});
+  FabricSettings settings = support::exact_settings();
+  settings.switches.scheduler = *lb::scheduler_named("spray-wcmp");
+  settings.hosts.out_of_order = OutOfOrder::kAnyOrderPlacement;
+  settings.switches.path_delay.enabled = true;
+  settings.switches.path_delay.rate = 0.05;
+  const RunResult base = run_fabric(t, workload, settings);
+  EXPECT_GT(base.probes.sent, 50U) << "the run shows nothing";
+  for (const uint64_t divisor : {2U, 3U, 7U, 100U}) {
+    settings.run.window = t.smallest_delay() / divisor;
+    SCOPED_TRACE(divisor);
+    const RunResult again = run_fabric(t, workload, settings);
+    expect_same(base, again);
+    EXPECT_EQ(base.probes.sent, again.probes.sent);
+  }
+}
+
+// Neighbours are told again an interval after they were told, and not after the window in which that was.
+TEST(DeterminismOfNotices, OnAnyWindow) {
+  const LinkSettings link{.rate = Rate::gbps(25), .delay = kMicrosecond, .overhead = net::kInfinibandOverhead};
+  const Topology t = build_leaf_spine({.hosts = 16, .leaves = 4, .spines = 4, .host_link = link, .uplink = link});
+  const Workload workload = support::workload_of(16, Shift{.bytes = 2'000'000, .distance = 5});
+  FabricSettings settings = support::exact_settings();
+  settings.hosts.link_layer = LinkLayer::kInfiniband;
+  settings.hosts.retransmit_timeout = 500 * kMicrosecond;
+  settings.switches.infiniband.self_healing = SelfHealing::kNotify;
+  settings.switches.infiniband.notice_repeats = 3;
+  settings.switches.infiniband.notice_interval = 10 * kMicrosecond;
+  settings.switches.convergence = 300 * kMicrosecond;
+  const NodeId leaf = t.leaf_of(4);
+  settings.events = {
+      {.at = 155 * kMicrosecond + 123, .link = t.ports[leaf][t.uplinks(leaf)[2]], .kind = LinkEvent::Kind::kDown}};
+  const RunResult base = run_fabric(t, workload, settings);
+  EXPECT_TRUE(support::all_done(base));
+  EXPECT_GT(base.healing.notices_sent, 3U) << "the run shows nothing";
+  for (const uint64_t divisor : {2U, 3U, 7U}) {
+    settings.run.window = t.smallest_delay() / divisor;
+    SCOPED_TRACE(divisor);
+    const RunResult again = run_fabric(t, workload, settings);
+    expect_same(base, again);
+    EXPECT_EQ(base.healing.notices_sent, again.healing.notices_sent);
+  }
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const lb::SchedulerPreset& preset : lb::kSchedulerPresets) {
