@@ -73,8 +73,8 @@ RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
   rte_rcu_qsbr_init(control_.readers, config_.workers);
   routes_ = std::make_unique<RouteTable>(control_, config_.max_routes, states_->dead_port());
   install_routes();
-  start_workers();
-
+  // Whatever can fail comes before the launch: what a constructor leaves by an exception, its destructor does not stop.
+  make_workers();
   kernel_losses_ = std::make_unique<KernelLosses>(devices_);
   std::vector<LinkWatch::Watched> watched;
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -85,6 +85,7 @@ RunningSwitch::RunningSwitch(const SwitchConfig& config, Notice notice)
     notice_(fmt::format("port {}: link {}", config_.ports[port].name, up ? "up" : "down"));
   });
   start_probes();
+  launch_workers();
 }
 
 RunningSwitch::~RunningSwitch() {
@@ -130,7 +131,7 @@ void RunningSwitch::make_pool() {
   }
 }
 
-void RunningSwitch::start_workers() {
+void RunningSwitch::make_workers() {
   const unsigned n = config_.workers;
   make_mailboxes();
   clock_ = std::make_unique<dataplane::TscClock>();
@@ -196,8 +197,11 @@ void RunningSwitch::start_workers() {
     }
     return sum;
   });
+}
+
+void RunningSwitch::launch_workers() {
   const std::vector<unsigned> lcores = dataplane::worker_lcores();
-  for (unsigned w = 0; w < n; ++w) rte_eal_remote_launch(&run_worker, workers_[w].get(), lcores[w]);
+  for (size_t w = 0; w < workers_.size(); ++w) rte_eal_remote_launch(&run_worker, workers_[w].get(), lcores[w]);
   running_ = true;
 }
 

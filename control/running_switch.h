@@ -173,7 +173,8 @@ class RunningSwitch {
   void open_ports();
   void make_pool();
   void make_mailboxes();
-  void start_workers();
+  void make_workers();
+  void launch_workers();
   void start_probes();
   void install_routes();
   std::vector<dataplane::PortSettings> port_settings() const;

@@ -89,6 +89,33 @@ def test_signal_during_start(scene):
         check(code in (0, -signal.SIGTERM), f'{delay} s after its start, SIGTERM ended it with {code}')
 
 
+# What may go wrong around it
+
+def preload(scene, name, source):
+    """The environment that puts C functions in front of a library's."""
+    need_tools('cc')
+    (scene.dir / f'{name}.c').write_text(source)
+    scene.run('cc', '-shared', '-fPIC', '-o', scene.dir / f'{name}.so', scene.dir / f'{name}.c')
+    return {'LD_PRELOAD': str(scene.dir / f'{name}.so')}
+
+
+def watched_ports(scene, *, env, stderr=None):
+    """A process that runs a switch without a control socket whose port a follows the loopback interface."""
+    path = scene.dir / 'watched.yaml'
+    path.write_text(switch_section(control='none') + NULL_PORTS.replace('always-up}', 'netlink, netdev: lo}', 1) + ONE_ROUTE)
+    return scene.start('watched', 'sh', '-c', f'exec "$@" {"2>" + str(stderr) if stderr else ""}', 'sh', scene.heddle, 'run',
+                       path, env=env)
+
+
+def test_refused_netlink(scene):
+    """Where netlink is refused, a switch that needs it says so in one line and leaves with 1, in good order."""
+    refusal = preload(scene, 'refuse', 'struct nl_sock; int nl_connect(struct nl_sock *s, int p) { return -1; }\n')
+    switch = watched_ports(scene, env=refusal)
+    code = switch.wait(20)
+    check(code == 1 and switch.err() == 'heddle: cannot follow link state: netlink refused the subscription\n',
+          f'it left with {code}: {switch.text()}')
+
+
 # Control socket and instances
 
 def test_control_socket(scene):
