@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/say.h"
 #include "config/words.h"
 #include "config/yaml.h"
 #include "control/switch_config.h"
@@ -88,9 +89,8 @@ void warn_of_loops(const lab::Scenario& scenario) {
     const lab::CreditLoops loops = credits ? loops_on_credits(topology, tables, experiment.settings, up)
                                            : lab::find_credit_loops(topology, tables);
     if (loops.shortest.empty()) continue;
-    fmt::print(stderr, "heddle: warning: {} can deadlock on {} paths that close a loop: {}\n",
-               credits ? "credits" : "lossless classes", credits ? tables.engine : "shortest",
-               lab::describe_loop(topology, loops.shortest, credits));
+    say("warning: {} can deadlock on {} paths that close a loop: {}", credits ? "credits" : "lossless classes",
+        credits ? tables.engine : "shortest", lab::describe_loop(topology, loops.shortest, credits));
     return;
   }
 }
@@ -108,7 +108,7 @@ void check_scenario(const Options& options) {
 
 void check_switch(const Options& options) {
   const control::SwitchConfig config = control::load_switch_config(options.file, options.set);
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "heddle: warning: {}\n", warning);
+  for (const std::string& warning : config.warnings) say("warning: {}", warning);
   fmt::print("{}\n", control::to_json(config).dump(2));
 }
 

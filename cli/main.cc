@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "cli/commands.h"
+#include "cli/say.h"
 #include "net/error.h"
 
 namespace {
@@ -41,7 +42,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "heddle: {}\n", explain(app, error, argc, argv));
+    heddle::cli::say("{}", explain(app, error, argc, argv));
     return static_cast<int>(heddle::Error::Kind::kBadInput);
   }
   return 0;
@@ -53,10 +54,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const heddle::Error& error) {
-    fmt::print(stderr, "heddle: {}\n", error.what());
+    heddle::cli::say("{}", error.what());
     return error.exit_status();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "heddle: {}\n", error.what());
+    heddle::cli::say("{}", error.what());
     return static_cast<int>(heddle::Error::Kind::kFailed);
   }
 }

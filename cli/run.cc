@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/tables.h"
 #include "control/preflight.h"
@@ -72,15 +73,16 @@ void run(const Options& options) {
   const control::SwitchConfig config = control::load_switch_config(options.config, options.set);
   duration_option("--for", options.run_for);
   duration_option("--until-idle", options.until_idle);
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "heddle: warning: {}\n", warning);
+  for (const std::string& warning : config.warnings) say("warning: {}", warning);
   control::check_machine(config);
+  signal(SIGPIPE, SIG_IGN);  // whoever read our remarks or asked a question may go at any time
   const Signals signals;
   control::RunningSwitch running(config, [&](const std::string& line) {
-    if (!options.quiet) fmt::print(stderr, "heddle: {}\n", line);
+    if (!options.quiet) say("{}", line);
   });
   std::optional<control::Server> server;
   if (!config.control_socket.empty()) server.emplace(running, config.control_socket);
-  fmt::print(stderr, "heddle: switch {} is forwarding\n", config.name);
+  say("switch {} is forwarding", config.name);
   wait_for_end(signals, running, options);
   server.reset();
   running.stop(milliseconds(1000));

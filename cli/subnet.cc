@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/subnet_view.h"
 #include "lab/scenario/build_topology.h"
@@ -63,7 +64,7 @@ void run(const Options& options) {
   const Signals signals;
   const lab::Scenario scenario = lab::load_scenario(options.scenario, options.set);
   const lab::Topology topology = lab::build_topology(scenario.topology);
-  for (const std::string& note : topology.notes) fmt::print(stderr, "heddle: note: {}\n", note);
+  for (const std::string& note : topology.notes) say("note: {}", note);
   const std::vector<bool> up = links_without(topology, options.without);
 
   lab::SubnetRouting routing{options.engine, options.tables, static_cast<uint8_t>(options.lmc)};

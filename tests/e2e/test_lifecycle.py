@@ -116,6 +116,58 @@ def test_refused_netlink(scene):
           f'it left with {code}: {switch.text()}')
 
 
+# The kernel's word on a link: up, and down once the file `down` exists; lo itself stays as it is. `looked` appears with
+# the first answer, `noticed` with the second "down", when the notice of the first is out.
+LINK_GOES_DOWN = """
+#include <fcntl.h>
+#include <unistd.h>
+struct rtnl_link;
+unsigned rtnl_link_get_flags(struct rtnl_link *link) {
+  static int downs;
+  close(creat("FOLDER/looked", 0600));
+  if (access("FOLDER/down", F_OK) != 0) return 0x10001;
+  if (++downs == 2) close(creat("FOLDER/noticed", 0600));
+  return 0;
+}
+"""
+
+
+def notice_that_nobody_reads(scene, place, go_away):
+    """A link goes down when standard error, `place`, takes no more lines since `go_away`."""
+    down, looked, noticed = (scene.dir / name for name in ('down', 'looked', 'noticed'))
+    switch = watched_ports(scene, stderr=place,
+                           env=preload(scene, 'links', LINK_GOES_DOWN.replace('FOLDER', str(scene.dir))))
+    wait_for(looked.exists, 'the first look at the link', 20)
+    go_away()
+    down.touch()
+    wait_for(lambda: noticed.exists() or switch.exit_code() is not None, 'the link to be seen down', 10)
+    check(switch.exit_code() is None, f'it ended with {switch.exit_code()}')
+    switch.signal(signal.SIGTERM)
+    code = switch.wait(STOP_SECONDS)
+    check(code == 0, f'SIGTERM ended it with {code}')
+
+
+def test_notice_without_a_reader(scene):
+    """Whoever read the remarks of a switch goes away: the next one is lost and the switch goes on."""
+    pipe = scene.dir / 'pipe'
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    notice_that_nobody_reads(scene, pipe, lambda: os.close(reader))
+
+
+def test_notice_on_a_full_disk(scene):
+    """The disk of a switch's log is full: it goes on without one."""
+    notice_that_nobody_reads(scene, '/dev/full', lambda: None)
+
+
+def test_exit_status_with_a_full_disk(scene):
+    """The exit status tells what went wrong even when the line that says it cannot be written."""
+    for arguments, wanted in (((), 2), (('run', 'missing.yaml'), 2), (('show', 'ports', '--socket', 'none.sock'), 1)):
+        command = scene.start('full', 'sh', '-c', 'exec "$@" 2>/dev/full', 'sh', scene.heddle, *arguments)
+        code = command.wait(10)
+        check(code == wanted, f'{arguments}: {code}')
+
+
 # Control socket and instances
 
 def test_control_socket(scene):
