@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "config/address.h"
+#include "control/requests.h"
 #include "control/views.h"
 #include "net/error.h"
 
@@ -19,87 +20,20 @@ namespace heddle::control {
 
 namespace {
 
-// Something in a request that cannot be done; becomes status 400.
-[[noreturn]] void refuse(const std::string& text) { throw Error(Error::Kind::kBadInput, text); }
+constexpr const char* kJson = "application/json";
 
-Json parse_body(const std::string& body) {
-  Json json = Json::parse(body, nullptr, false);
-  if (json.is_discarded()) refuse("the body is not JSON");
-  return json;
-}
-
-std::string text_field(const Json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key) || !object[key].is_string()) {
-    refuse(fmt::format("'{}' is missing; accepted: a string", key));
-  }
-  return object[key].get<std::string>();
-}
-
-uint64_t number_field(const Json& object, const char* key, uint64_t otherwise, uint64_t least, uint64_t most) {
-  if (!object.contains(key)) return otherwise;
-  if (!object[key].is_number_unsigned() || object[key].get<uint64_t>() < least || object[key].get<uint64_t>() > most) {
-    refuse(fmt::format("{}: found {}; accepted: {}–{}", key, object[key].dump(), least, most));
-  }
-  return object[key].get<uint64_t>();
-}
-
-net::IpPrefix prefix_field(const Json& object) {
-  const std::string text = text_field(object, "prefix");
-  const auto prefix = config::parse_prefix(text);
-  if (!prefix) refuse(fmt::format("prefix: found '{}'; accepted: ADDRESS/LENGTH", text));
-  if (const auto clean = config::without_host_bits(*prefix); clean != *prefix) {
-    refuse(fmt::format("prefix: found '{}' with host bits; accepted: {}", text, config::print_prefix(clean)));
-  }
-  return *prefix;
+// What is not named is as the group's own.
+void set_schedulers(RunningSwitch& running, const std::string& group, const Json& body) {
+  const Schedulers read = read_schedulers(body);
+  RouteTable::Batch batch;
+  batch.set_schedulers(
+      group, read.all,
+      read.overrides.empty() ? nullptr : std::make_shared<const lb::SchedulerOverrides>(read.overrides));
+  running.routes().apply(batch);
 }
 
 lb::NextHop hop_field(const Json& object, const RunningSwitch& running) {
-  NextHopConfig hop;
-  const std::string port = text_field(object, "port");
-  const auto& ports = running.config().ports;
-  const auto at = std::find_if(ports.begin(), ports.end(), [&](const PortConfig& p) { return p.name == port; });
-  if (at == ports.end()) refuse(fmt::format("no port '{}'", port));
-  hop.port = static_cast<PortId>(at - ports.begin());
-  const std::string mac = text_field(object, "mac");
-  const auto parsed = config::parse_mac(mac);
-  if (!parsed || config::is_group(*parsed) || config::is_zero(*parsed)) {
-    refuse(fmt::format("mac: found '{}'; accepted: the address of one station", mac));
-  }
-  hop.mac = *parsed;
-  hop.vlan = static_cast<uint16_t>(number_field(object, "vlan", 0, 0, 4094));
-  hop.weight = static_cast<uint16_t>(number_field(object, "weight", 1, 1, 1000));
-  if (object.contains("alternate")) {
-    if (!object["alternate"].is_boolean()) refuse("alternate: accepted: true, false");
-    hop.alternate = object["alternate"].get<bool>();
-  }
-  return running.next_hop(hop);
-}
-
-lb::Scheduler scheduler_named(const Json& name, const std::string& key) {
-  const auto found = name.is_string() ? lb::scheduler_named(name.get<std::string>()) : std::nullopt;
-  if (found) return *found;
-  refuse(fmt::format("{}: found {}; accepted: {}", key, name.dump(), fmt::join(lb::kSchedulerNames, ", ")));
-}
-
-// The schedulers of a group: all of them, what is not named being as the group's own.
-void set_schedulers(RunningSwitch& running, const std::string& group, const Json& body) {
-  if (!body.is_object() || !body.contains("scheduler")) refuse("'scheduler' is missing; accepted: its name");
-  lb::SchedulerOverrides overrides;
-  if (body.contains("class_schedulers")) {
-    for (const auto& [key, name] : body["class_schedulers"].items()) {
-      if (key.size() != 1 || key[0] < '0' || key[0] > '7') {
-        refuse(fmt::format("class_schedulers: found class '{}'; accepted: 0–7", key));
-      }
-      overrides.of_class.at(static_cast<size_t>(key[0] - '0')) = scheduler_named(name, "class_schedulers." + key);
-    }
-  }
-  if (body.contains("control_scheduler") && body["control_scheduler"] != "default") {
-    overrides.of_control = scheduler_named(body["control_scheduler"], "control_scheduler");
-  }
-  RouteTable::Batch batch;
-  batch.set_schedulers(group, scheduler_named(body["scheduler"], "scheduler"),
-                       overrides.empty() ? nullptr : std::make_shared<const lb::SchedulerOverrides>(overrides));
-  running.routes().apply(batch);
+  return running.next_hop(read_next_hop(object, running.config()));
 }
 
 // A list of changes, or one.
@@ -117,7 +51,7 @@ void add_routes(RunningSwitch& running, const Json& body) {
   for_each_of(body, [&](const Json& item) {
     const net::IpPrefix prefix = prefix_field(item);
     if (!item.contains("via") || (!item["via"].is_string() && !item["via"].is_object())) {
-      refuse("'via' is missing; accepted: a group's name, or {port, mac, vlan}");
+      throw_bad_input("'via' is missing; accepted: a group's name, or {{port, mac, vlan}}");
     }
     if (item["via"].is_string()) {
       batch.set_route(prefix, item["via"].get<std::string>());
@@ -186,10 +120,13 @@ struct Server::State {
   httplib::Server::Handler answer(Action action) {
     return [action](const httplib::Request& request, httplib::Response& response) {
       try {
-        response.set_content(Json(action(request)).dump() + "\n", "application/json");
+        response.set_content(answer_text(action(request)), kJson);
       } catch (const Error& error) {
         response.status = error.kind() == Error::Kind::kBadInput ? 400 : 500;
-        response.set_content(Json{{"error", error.what()}}.dump() + "\n", "application/json");
+        response.set_content(error_text(error.what()), kJson);
+      } catch (const std::exception& error) {
+        response.status = 500;
+        response.set_content(error_text(error.what()), kJson);
       }
     };
   }
@@ -240,9 +177,7 @@ void Server::State::install_handlers() {
               }));
   http.set_error_handler([](const Request& request, httplib::Response& response) {
     if (!response.body.empty()) return;
-    response.set_content(
-        Json{{"error", "no such view or action: " + request.method + " " + request.path}}.dump() + "\n",
-        "application/json");
+    response.set_content(error_text("no such view or action: " + request.method + " " + request.path), kJson);
   });
 }
 
