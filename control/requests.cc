@@ -87,6 +87,9 @@ NextHopConfig read_next_hop(const Json& object, const SwitchConfig& config) {
   }
   hop.mac = *parsed;
   hop.vlan = static_cast<uint16_t>(number_field(object, "vlan", 0, 0, 4094));
+  if (const auto refusal = refused_vlan(hop, *port)) {
+    throw_bad_input("found {}; accepted: {}", refusal->found, refusal->accepted);
+  }
   hop.weight = static_cast<uint16_t>(number_field(object, "weight", 1, 1, 1000));
   if (object.contains("alternate")) {
     if (!object["alternate"].is_boolean()) throw_bad_input("alternate: accepted: true, false");

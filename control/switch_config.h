@@ -113,6 +113,15 @@ struct NextHopConfig {
   bool alternate = false;
 };
 
+// What was found and what is accepted, for an error's line.
+struct Refusal {
+  std::string found;
+  std::string accepted;
+};
+
+// A frame must be able to leave by the next hop's port with its tag, and an answer to come back. Nothing: it can.
+std::optional<Refusal> refused_vlan(const NextHopConfig& hop, const PortConfig& port);
+
 struct GroupConfig {
   std::string name;       // of a next hop written in a route: PORT/MAC or PORT.VLAN/MAC
   bool in_place = false;  // made from a route's `via: {port, mac}`

@@ -93,18 +93,6 @@ std::string names_of(const auto& named) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The frame must be able to leave by that port with that tag, and an answer to come back.
-void check_vlan(const Value& value, const NextHopConfig& hop, const PortConfig& port) {
-  std::vector<unsigned> ids;
-  if (port.untagged) ids.push_back(0);
-  for (const VlanConfig& vlan : port.vlans) ids.push_back(vlan.id);
-  if (std::find(ids.begin(), ids.end(), hop.vlan) != ids.end()) return;
-  const std::string found = hop.vlan == 0 ? "a next hop without vlan:" : fmt::format("vlan '{}'", hop.vlan);
-  value.refuse_found(fmt::format("{} on port {}, which does not accept {} frames", found, port.name,
-                                 hop.vlan == 0 ? "untagged" : "such"),
-                     fmt::format("vlan: {}", fmt::join(ids, ", ")));
-}
-
 NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& config) {
   const Map map =
       weighted ? value.map({"port", "mac", "vlan", "weight", "alternate"}) : value.map({"port", "mac", "vlan"});
@@ -117,7 +105,9 @@ NextHopConfig read_next_hop(const Value& value, bool weighted, SwitchConfig& con
   hop.port = static_cast<PortId>(port - config.ports.begin());
   hop.mac = map.required("mac", config::station_mac());
   hop.vlan = map.optional("vlan", 0, integer<uint16_t>(0, 4094));
-  check_vlan(map.has("vlan") ? map.at("vlan") : value, hop, *port);
+  if (const auto refusal = refused_vlan(hop, *port)) {
+    (map.has("vlan") ? map.at("vlan") : value).refuse_found(refusal->found, refusal->accepted);
+  }
   if (weighted) {
     hop.weight = map.optional("weight", 1, integer<uint16_t>(1, 1000));
     hop.alternate = map.optional("alternate", false, config::boolean());
@@ -192,4 +182,16 @@ uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32
 }
 
 }  // namespace
+
+std::optional<Refusal> refused_vlan(const NextHopConfig& hop, const PortConfig& port) {
+  std::vector<unsigned> ids;
+  if (port.untagged) ids.push_back(0);
+  for (const VlanConfig& vlan : port.vlans) ids.push_back(vlan.id);
+  if (std::find(ids.begin(), ids.end(), hop.vlan) != ids.end()) return std::nullopt;
+  const std::string found = hop.vlan == 0 ? "a next hop without vlan:" : fmt::format("vlan '{}'", hop.vlan);
+  return Refusal{fmt::format("{} on port {}, which does not accept {} frames", found, port.name,
+                             hop.vlan == 0 ? "untagged" : "such"),
+                 fmt::format("vlan: {}", fmt::join(ids, ", "))};
+}
+
 }  // namespace heddle::control

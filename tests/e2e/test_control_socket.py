@@ -58,3 +58,17 @@ def test_deep_bodies(scene):
         answer = curl(switch, '/routes', '-H', 'Content-Type: application/json', '-d', f'@{path}')
         check_refused(answer, 400, 'the body is nested too deeply; accepted: up to 16 levels')
     switch.stop()
+
+
+def test_vlans_of_next_hops(scene):
+    """A next hop needs a VLAN that its port has, wherever it is named; a refused one changes nothing."""
+    switch = start(scene)
+    before = switch.get('/paths')
+    wrong, right = ({'port': port, 'mac': '02:00:00:00:00:0c', 'vlan': 7} for port in 'ab')
+    words = "found vlan '7' on port a, which does not accept such frames; accepted: vlan: 0"
+    check_refused(switch.try_request('POST', '/groups/up/members', wrong), 400, words)
+    check_refused(switch.try_request('POST', '/routes', {'prefix': '203.0.113.0/24', 'via': wrong}), 400, words)
+    check(switch.get('/paths') == before, 'a refused request changed the groups')
+    switch.post('/groups/up/members', right)
+    check([7] == [m['vlan'] for m in switch.get('/paths')['groups'][0]['members'] if m['vlan']], 'no member with VLAN 7')
+    switch.stop()
