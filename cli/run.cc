@@ -84,8 +84,8 @@ void run(const Options& options) {
   if (!config.control_socket.empty()) server.emplace(running, config.control_socket);
   say("switch {} is forwarding", config.name);
   wait_for_end(signals, running, options);
-  server.reset();
   running.stop(milliseconds(1000));
+  server.reset();  // after the packets, which do not wait for whoever talks to the socket
   print_result(running, options);
 }
 

@@ -3,15 +3,16 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
-#include <httplib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "config/address.h"
+#include "control/bounded_server.h"
 #include "control/requests.h"
 #include "control/views.h"
 #include "net/error.h"
@@ -21,6 +22,8 @@ namespace heddle::control {
 namespace {
 
 constexpr const char* kJson = "application/json";
+constexpr BoundedServer::Limits kLimits;
+constexpr size_t kLongestPath = 1024;
 
 // What is not named is as the group's own.
 void set_schedulers(RunningSwitch& running, const std::string& group, const Json& body) {
@@ -109,85 +112,160 @@ void claim_path(const std::string& path) {
 struct Server::State {
   RunningSwitch& running;
   std::string path;
-  httplib::Server http{};
+  BoundedServer http{kLimits};
   std::thread thread{};
   std::atomic<bool> ended{false};
 
-  void install_handlers();
-
-  // Runs `action` and turns its outcome into the answer.
-  template <typename Action>
-  httplib::Server::Handler answer(Action action) {
-    return [action](const httplib::Request& request, httplib::Response& response) {
-      try {
-        response.set_content(answer_text(action(request)), kJson);
-      } catch (const Error& error) {
-        response.status = error.kind() == Error::Kind::kBadInput ? 400 : 500;
-        response.set_content(error_text(error.what()), kJson);
-      } catch (const std::exception& error) {
-        response.status = 500;
-        response.set_content(error_text(error.what()), kJson);
-      }
-    };
-  }
+  void install_views();
+  void install_actions();
+  void install_errors();
 };
 
-void Server::State::install_handlers() {
-  using Request = httplib::Request;
-  http.Get("/ports", answer([this](const Request&) { return ports_view(running); }));
+namespace {
+
+using httplib::ContentReader;
+using httplib::Request;
+using httplib::Response;
+
+// What httplib itself found wrong.
+std::string describe(const Request& request, int status) {
+  switch (status) {
+    case 404:
+      return fmt::format("no such view or action: {} {}", request.method, request.path);
+    case 413:
+      return fmt::format("the body is too long; accepted: up to {} MiB", kMaxBodyBytes >> 20U);
+    case 414:
+      return fmt::format("the path is too long; accepted: up to {} characters", kLongestPath);
+    case 415:
+      return fmt::format("found Content-Encoding '{}'; accepted: none", request.get_header_value("Content-Encoding"));
+    case 416:
+      return fmt::format("found Range '{}'; accepted: none", request.get_header_value("Range"));
+    case 400:
+      return fmt::format("the request is not HTTP/1.1, or was not whole within {} s",
+                         std::chrono::duration_cast<std::chrono::seconds>(kLimits.request).count());
+    default:
+      return fmt::format("it could not be done (status {})", status);
+  }
+}
+
+// Runs `action` and turns its outcome into the answer.
+template <typename Action>
+void answer(Response& response, const Action& action) {
+  constexpr int kUnset = -1;  // httplib's
+  try {
+    response.set_content(answer_text(action()), kJson);
+  } catch (const Error& error) {
+    if (response.status == kUnset) response.status = error.kind() == Error::Kind::kBadInput ? 400 : 500;
+    response.set_content(error_text(error.what()), kJson);
+  } catch (const std::exception& error) {
+    response.status = 500;
+    response.set_content(error_text(error.what()), kJson);
+  }
+}
+
+// The body, read here: httplib takes no more than 8 KiB of what curl calls a form, whatever it is. Leaves the status
+// that fits, and throws, if it does not arrive whole.
+std::string read_body(const Request& request, Response& response, const ContentReader& read) {
+  if (request.is_multipart_form_data())
+    throw_bad_input("found a form; accepted: JSON as the body, as of curl -d @FILE");
+  std::string body;
+  // Without either there is none (RFC 9112 6.3), and httplib would wait for the end of the connection.
+  if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return body;
+  bool fits = true;
+  const bool is_whole = read([&](const char* data, size_t bytes) {
+    fits = body.size() + bytes <= kMaxBodyBytes;
+    if (fits) body.append(data, bytes);
+    return fits;
+  });
+  if (!fits) response.status = 413;
+  if (!is_whole) throw_bad_input("{}", describe(request, response.status));
+  return body;
+}
+
+// A view of the switch.
+template <typename View>
+httplib::Server::Handler showing(View view) {
+  return [view](const Request& request, Response& response) { answer(response, [&] { return view(request); }); };
+}
+
+// A change of the switch, by a body.
+template <typename Change>
+httplib::Server::HandlerWithContentReader changing(Change change) {
+  return [change](const Request& request, Response& response, const ContentReader& read) {
+    answer(response, [&] {
+      change(request, parse_body(read_body(request, response, read)));
+      return Json{{"done", true}};
+    });
+  };
+}
+
+}  // namespace
+
+void Server::State::install_views() {
+  http.Get("/ports", showing([this](const Request&) { return ports_view(running); }));
   // A person's reading (`read=1`) starts the recent peaks anew; a program that only watches does not.
   const auto read = [this](const Request& request, Json view) {
     if (request.has_param("read")) running.restart_peaks();
     return view;
   };
   http.Get("/queues",
-           answer([this, read](const Request& r) { return read(r, queues_view(running, r.has_param("all"))); }));
+           showing([this, read](const Request& r) { return read(r, queues_view(running, r.has_param("all"))); }));
   http.Get("/buffer",
-           answer([this, read](const Request& r) { return read(r, buffer_view(running, r.has_param("all"))); }));
-  http.Get("/pfc", answer([this](const Request&) { return pfc_view(running); }));
-  http.Get("/watchdog", answer([this](const Request&) { return watchdog_view(running); }));
-  http.Get("/ecn", answer([this](const Request&) { return ecn_view(running); }));
-  http.Get("/routes", answer([this](const Request&) { return routes_view(running); }));
-  http.Get("/paths", answer([this](const Request&) { return paths_view(running); }));
-  http.Get("/drops", answer([this](const Request&) { return drops_view(running); }));
-  http.Get("/totals", answer([this](const Request&) { return totals_view(running); }));
-  http.Post("/routes", answer([this](const Request& request) {
-              add_routes(running, parse_body(request.body));
-              return Json{{"done", true}};
+           showing([this, read](const Request& r) { return read(r, buffer_view(running, r.has_param("all"))); }));
+  http.Get("/pfc", showing([this](const Request&) { return pfc_view(running); }));
+  http.Get("/watchdog", showing([this](const Request&) { return watchdog_view(running); }));
+  http.Get("/ecn", showing([this](const Request&) { return ecn_view(running); }));
+  http.Get("/routes", showing([this](const Request&) { return routes_view(running); }));
+  http.Get("/paths", showing([this](const Request&) { return paths_view(running); }));
+  http.Get("/drops", showing([this](const Request&) { return drops_view(running); }));
+  http.Get("/totals", showing([this](const Request&) { return totals_view(running); }));
+}
+
+void Server::State::install_actions() {
+  http.Post("/routes", changing([this](const Request&, const Json& body) { add_routes(running, body); }));
+  http.Delete("/routes", changing([this](const Request&, const Json& body) { remove_routes(running, body); }));
+  http.Post("/groups/([^/]+)/scheduler", changing([this](const Request& request, const Json& body) {
+              set_schedulers(running, request.matches[1], body);
             }));
-  http.Delete("/routes", answer([this](const Request& request) {
-                remove_routes(running, parse_body(request.body));
-                return Json{{"done", true}};
-              }));
-  http.Post("/groups/([^/]+)/scheduler", answer([this](const Request& request) {
-              set_schedulers(running, request.matches[1], parse_body(request.body));
-              return Json{{"done", true}};
-            }));
-  http.Post("/groups/([^/]+)/members", answer([this](const Request& request) {
+  http.Post("/groups/([^/]+)/members", changing([this](const Request& request, const Json& body) {
               RouteTable::Batch batch;
-              batch.add_member(request.matches[1], hop_field(parse_body(request.body), running));
+              batch.add_member(request.matches[1], hop_field(body, running));
               running.routes().apply(batch);
-              return Json{{"done", true}};
             }));
-  http.Delete("/groups/([^/]+)/members", answer([this](const Request& request) {
+  http.Delete("/groups/([^/]+)/members", changing([this](const Request& request, const Json& body) {
                 RouteTable::Batch batch;
-                batch.remove_member(request.matches[1], hop_field(parse_body(request.body), running));
+                batch.remove_member(request.matches[1], hop_field(body, running));
                 running.routes().apply(batch);
-                return Json{{"done", true}};
               }));
-  http.set_error_handler([](const Request& request, httplib::Response& response) {
-    if (!response.body.empty()) return;
-    response.set_content(error_text("no such view or action: " + request.method + " " + request.path), kJson);
+}
+
+void Server::State::install_errors() {
+  // The patterns below are matched by recursion, character by character.
+  http.set_pre_routing_handler([](const Request& request, Response& response) {
+    using Outcome = httplib::Server::HandlerResponse;
+    if (request.path.size() <= kLongestPath) return Outcome::Unhandled;
+    response.status = 414;
+    return Outcome::Handled;
+  });
+  // The body of what is no action is not even read.
+  const auto no_action = [](const Request&, Response& response, const ContentReader&) { response.status = 404; };
+  http.Post(".*", no_action);
+  http.Put(".*", no_action);
+  http.Patch(".*", no_action);
+  http.Delete(".*", no_action);
+  http.set_error_handler([](const Request& request, Response& response) {
+    if (response.body.empty()) response.set_content(error_text(describe(request, response.status)), kJson);
   });
 }
 
 Server::Server(RunningSwitch& running, const std::string& path) : state_(new State{running, path}) {
   claim_path(path);
-  httplib::Server& http = state_->http;
-  // Two threads suffice for a control socket, and the default pool takes one per CPU away from nobody but us.
-  http.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  BoundedServer& http = state_->http;
   http.set_address_family(AF_UNIX);
-  state_->install_handlers();
+  http.set_payload_max_length(kMaxBodyBytes);
+  state_->install_views();
+  state_->install_actions();
+  state_->install_errors();
   const mode_t before = umask(0117);  // the socket is born with mode 0660
   const bool bound = http.bind_to_port(path, 80);
   umask(before);
@@ -199,12 +277,12 @@ Server::Server(RunningSwitch& running, const std::string& path) : state_(new Sta
     state_->http.listen_after_bind();
     state_->ended = true;
   });
-  // httplib's stop() does nothing to a server that has not begun to run: it would then run for ever.
+  // end() does nothing to a server that has not begun to run: it would then run for ever.
   while (!http.is_running() && !state_->ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 Server::~Server() {
-  state_->http.stop();
+  state_->http.end();
   state_->thread.join();
   unlink(state_->path.c_str());
 }

@@ -7,7 +7,7 @@
 //   POST   /groups/NAME/members  {"port", "mac", "vlan": 0, "weight": 1}                  add or replace
 //   DELETE /groups/NAME/members  {"port", "mac", "vlan": 0}
 //
-// Errors answer 400 (bad request: what was found, what is accepted), 404 or 500 with {"error": "one line"}.
+// Errors answer 400 (bad request: what was found, what is accepted), 404, 413, 414 or 500 with {"error": "one line"}.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class Server {
   // Listens at `path` (mode 0660), replacing a socket that nobody serves any more. Throws Error (failed) if the path is
   // in use by a living process or cannot be made.
   Server(RunningSwitch& running, const std::string& path);
-  // Stops serving and removes the socket.
+  // Stops serving, whoever is connected (control/bounded_server.h), and removes the socket.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
