@@ -181,6 +181,8 @@ void read_lossless(const Map& map, unsigned traffic_class, bool was_lossless, Qu
   if (!was_lossless) {  // HPCC's 1/8, and 3 kB below XOFF
     if (!map.has("shared") && !map.has("alpha")) queue.shared = dataplane::Threshold::dynamic(0.125);
     queue.xon_offset = 3000;
+    queue.limit.reset();  // what the class says of other ports would drop here
+    queue.wred = {};
   }
   queue.xon_offset = map.optional("xon_offset", queue.xon_offset, config::bytes(0, 100'000'000));
   if (map.has("headroom")) queue.headroom = config::bytes(0, 1'000'000'000)(map.at("headroom"));

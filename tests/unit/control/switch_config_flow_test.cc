@@ -70,6 +70,28 @@ classes:
   EXPECT_EQ(to_json(load(json.dump(2))).dump(2), json.dump(2)) << "printed, it is a configuration again";
 }
 
+TEST(SwitchConfigFlow, AQueueThatIsLosslessOnOnePortDropsNothingThere) {
+  const SwitchConfig config = load(R"(
+ports:
+  - {name: a, device: net_null0, rate: 10G, queues: {3: {lossless: true}}}
+  - {name: b, device: net_null1, rate: 10G}
+buffer: {size: 16MB}
+classes:
+  queues:
+    3: {limit: 100kB, wred: {kmin: 10kB, kmax: 20kB, pmax: 50%}, ecn: {kmin: 1kB, kmax: 2kB}}
+)");
+  const PortConfig& a = config.ports[0];
+  EXPECT_TRUE(a.queues[3].lossless);
+  EXPECT_FALSE(a.queues[3].wred.is_on());
+  EXPECT_EQ(config.queue_limit(a, 3), dataplane::EgressQueue::kUnlimited);
+  EXPECT_EQ(a.queues[3].ecn.max_bytes, 2000U) << "marks do not drop";
+  const PortConfig& b = config.ports[1];
+  EXPECT_TRUE(b.queues[3].wred.is_on());
+  EXPECT_EQ(config.queue_limit(b, 3), 100'000U);
+  const nlohmann::ordered_json json = to_json(config);
+  EXPECT_EQ(to_json(load(json.dump(2))).dump(2), json.dump(2)) << "printed, it is a configuration again";
+}
+
 TEST(SwitchConfigFlow, PfcByTheNic) {
   const SwitchConfig config = load(R"(
 ports:
