@@ -44,11 +44,14 @@ telemetry::ProberSettings settings_of(const SwitchConfig& config, const std::vec
   return settings;
 }
 
-// Same members, in the same order, with the same weights.
+// Same members, in the same order, with the same weights; and with what was put: one that went and came back meanwhile
+// has lost it.
 bool same_members(const lb::NextHopGroup& a, const lb::NextHopGroup& b) {
+  if (a.measured != b.measured) return false;
   return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                     [](const lb::NextHop& one, const lb::NextHop& other) {
-                      return lb::identity_of(one) == lb::identity_of(other) && one.weight == other.weight;
+                      return lb::identity_of(one) == lb::identity_of(other) && one.weight == other.weight &&
+                             one.share == other.share && one.bad == other.bad;
                     });
 }
 
@@ -105,6 +108,7 @@ void PathProbes::follow_groups(Time now) {
     if (at == groups.end() || at->members.size() < 2) continue;
     targets.push_back({.config = &target, .group = {}, .bad = {}});
     targets.back().group.members = at->members.members;
+    targets.back().group.measured = at->members.measured;
     targets.back().bad.resize(at->members.members.size());
   }
   const bool same = std::equal(

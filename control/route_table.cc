@@ -111,6 +111,7 @@ void RouteTable::publish(Model model) {
       if (member.counter == 0) claim_counter(member);
       used[member.counter - 1] = 1;
     }
+    dataplane::settle_members(group.members);
     group.members.make_table();
   }
   Version& idle = versions_[1 - live_];
@@ -150,6 +151,7 @@ void RouteTable::measure(const std::vector<Measured>& measured) {
       at->bad = from.bad;
     }
     group.measured = true;
+    dataplane::settle_members(group);  // members may have gone since they were probed
     group.make_table();
     changed.push_back(*id);
   }

@@ -20,6 +20,10 @@ telemetry::ProbeTarget probe_target(const lb::NextHopGroup& group, uint64_t labe
 // group's table is made anew where it is needed.
 void measure(lb::NextHopGroup& group, const telemetry::PathDelay& paths);
 
+// What is known of members holds among those that are still there: after any have come or gone, where all are bad, none
+// is, and one alone is not measured, since nobody probes it. The group's table is still to be made.
+void settle_members(lb::NextHopGroup& group);
+
 // In a version for the packet path, which has its table: bad members get a port that is never up
 // (PortStates::dead_port), so that every scheduler avoids them as it avoids dead links.
 void shut_bad_members(lb::NextHopGroup& group, PortId dead_port);

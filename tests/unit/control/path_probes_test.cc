@@ -115,6 +115,22 @@ class PathProbesTest : public testing::TestWithParam<Ends> {
 
   // The group as the route table has it: a copy, since the tables themselves are for workers.
   lb::NextHopGroup in_force() const { return routes->groups().at(0).members; }
+  lb::NextHop hop(unsigned m) const {
+    lb::NextHop hop;
+    hop.port = config.groups[0].members[m].port;
+    hop.rewrite.destination = config.groups[0].members[m].mac;
+    return hop;
+  }
+  void remove_member(unsigned m) {
+    RouteTable::Batch batch;
+    batch.remove_member("up", hop(m));
+    routes->apply(batch);
+  }
+  void add_member(unsigned m) {
+    RouteTable::Batch batch;
+    batch.add_member("up", hop(m));
+    routes->apply(batch);
+  }
   const telemetry::PathDelay::Member& path(unsigned m) {
     status_ = probes->status();
     return status_.targets.at(0).members.at(m).path;
@@ -182,15 +198,34 @@ TEST_P(PathProbesTest, ADarkMemberIsShutAndOpenedAgain) {
 
 TEST_P(PathProbesTest, MembersThatComeAndGoAreFollowed) {
   ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
-  RouteTable::Batch batch;
-  lb::NextHop gone;
-  gone.port = 1;
-  gone.rewrite.destination = config.groups[0].members[1].mac;
-  batch.remove_member("up", gone);
-  routes->apply(batch);
+  remove_member(1);
   ASSERT_TRUE(play([&] { return probes->status().targets.at(0).members.size() == 2; }));
   EXPECT_TRUE(path(0).measured && path(1).measured) << "what is known stays";
   EXPECT_TRUE(play([&] { return in_force().table->counts().size() == 2 && in_force().table->counts()[0] == 2048; }));
+}
+
+// Nobody probes a group of one, so that nothing would ever open its member again.
+TEST_P(PathProbesTest, TheLastMemberIsNotShut) {
+  ASSERT_TRUE(play([&] { return probes->status().counters.returned > 20; }));
+  dark[2] = true;
+  ASSERT_TRUE(play([&] { return in_force().members[2].bad; }));
+  remove_member(0);
+  ASSERT_TRUE(play([&] { return probes->status().targets.at(0).members.size() == 2; }));
+  remove_member(1);
+  ASSERT_TRUE(play([&] { return probes->status().targets.empty(); }));
+  EXPECT_EQ(in_force().size(), 1U);
+  EXPECT_FALSE(in_force().members[0].bad);
+  EXPECT_FALSE(in_force().measured);
+}
+
+TEST_P(PathProbesTest, WhatWasKnownOfAGroupThatShrankMeanwhileIsPutAgain) {
+  dark[0] = true;
+  remove_member(2);
+  const auto is_settled = [&] { return in_force().members[0].bad && in_force().members[1].share == 4096; };
+  ASSERT_TRUE(play(is_settled)) << "no share moves any more";
+  remove_member(1);  // and back, while the prober sleeps
+  add_member(1);
+  EXPECT_TRUE(play([&] { return in_force().measured && is_settled(); }));
 }
 
 TEST_P(PathProbesTest, APortWithoutItsLinkIsNotProbed) {

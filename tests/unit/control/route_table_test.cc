@@ -1,79 +1,18 @@
 // Routes and groups change while another thread looks up: no lookup may see half a change.
-#include "control/route_table.h"
-
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "config/address.h"
 #include "net/error.h"
-#include "tests/support/eal.h"
+#include "tests/unit/control/route_table_fixture.h"
 
 namespace heddle::control {
 namespace {
 
 using dataplane::ForwardingTables;
-
-net::IpPrefix prefix(const char* text) { return *config::parse_prefix(text); }
-
-lb::NextHop hop(PortId port, uint8_t mac) {
-  lb::NextHop made;
-  made.port = port;
-  made.rewrite.destination = {2, 0, 0, 0, 0, mac};
-  return made;
-}
-
-Group group(const std::string& name, std::vector<lb::NextHop> members, bool in_place = false) {
-  Group made;
-  made.name = name;
-  made.in_place = in_place;
-  made.members.members = std::move(members);
-  return made;
-}
-
-// Memory for RCU, and the one thing that workers share.
-struct Shared {
-  explicit Shared(uint32_t readers) : memory(rte_rcu_qsbr_get_memsize(readers) + 64) {
-    void* at = memory.data();
-    size_t room = memory.size();
-    control.readers = static_cast<rte_rcu_qsbr*>(std::align(64, rte_rcu_qsbr_get_memsize(readers), at, room));
-    rte_rcu_qsbr_init(control.readers, readers);
-  }
-  std::vector<std::byte> memory;
-  dataplane::SwitchControl control;
-};
-
-const lb::NextHopGroup* find(const ForwardingTables& tables, const char* address) {
-  const uint32_t four =
-      __builtin_bswap32(net::load<uint32_t>(config::parse_prefix(std::string(address) + "/32")->address.data()));
-  dataplane::RouteId route = 0;
-  tables.lookup->lookup4(&four, &route, 1);
-  return tables.group_for(route);
-}
-
-class RouteTableTest : public ::testing::Test {
- protected:
-  RouteTableTest() {
-    support::need_eal();
-    shared = std::make_unique<Shared>(2);
-    table = std::make_unique<RouteTable>(shared->control, 4096);
-    RouteTable::Batch batch;
-    batch.set_group(group("a", {hop(1, 1)}));
-    batch.set_group(group("b", {hop(2, 2), hop(3, 3)}));
-    batch.set_route(prefix("10.0.0.0/8"), "a");
-    table->apply(batch);
-  }
-  const ForwardingTables& now() const { return *shared->control.tables.load(); }
-  PortId port_for(const char* address) const {
-    const lb::NextHopGroup* found = find(now(), address);
-    return found == nullptr || found->members.empty() ? kNoPort : found->members[0].port;
-  }
-
-  std::unique_ptr<Shared> shared;
-  std::unique_ptr<RouteTable> table;
-};
 
 TEST_F(RouteTableTest, RoutesFollowTheirGroups) {
   EXPECT_EQ(port_for("10.1.2.3"), 1);
@@ -110,72 +49,6 @@ TEST_F(RouteTableTest, MembersComeAndGo) {
   table->apply(away);
   ASSERT_EQ(find(now(), "10.0.0.1")->members.size(), 1U);
   EXPECT_EQ(port_for("10.0.0.1"), 5);
-}
-
-// Group b as probes found it: shares by member, the last one bad.
-lb::NextHopGroup measured_b(uint16_t first, uint16_t second) {
-  lb::NextHopGroup measured;
-  measured.members = {hop(2, 2), hop(3, 3)};
-  measured.members[0].share = first;
-  measured.members[1].share = second;
-  return measured;
-}
-
-TEST_F(RouteTableTest, SharesFromProbesReplaceWeights) {
-  RouteTable::Batch batch;
-  batch.set_route(prefix("10.2.0.0/16"), "b");
-  batch.set_schedulers("b", *lb::scheduler_named("wcmp"), nullptr);
-  table->apply(batch);
-  const uint64_t generation = table->generation();
-  const std::shared_ptr<const lb::WeightedTable> even = find(now(), "10.2.0.1")->table;
-  const lb::NextHopGroup measured = measured_b(3072, 1024);
-  table->measure({{"b", &measured}, {"gone", &measured}});
-  const ForwardingTables* first = &now();
-  const lb::NextHopGroup* b = find(now(), "10.2.0.1");
-  EXPECT_EQ(b->table->counts(), (std::vector<uint32_t>{3072, 1024}));
-  EXPECT_NEAR(b->table->moved_from(*even), 0.25, 1e-9) << "only what must";
-  EXPECT_TRUE(b->measured);
-  EXPECT_EQ(table->generation(), generation) << "no member has changed";
-
-  const lb::NextHopGroup back = measured_b(2048, 2048);
-  table->measure({{"b", &back}});
-  EXPECT_NE(&now(), first) << "the other version";
-  EXPECT_EQ(find(now(), "10.2.0.1")->table->counts(), (std::vector<uint32_t>{2048, 2048}));
-
-  RouteTable::Batch more;  // a batch leaves what is known where it is
-  more.set_route(prefix("10.3.0.0/16"), "b");
-  const lb::NextHopGroup uneven = measured_b(4000, 96);
-  table->measure({{"b", &uneven}});
-  table->apply(more);
-  EXPECT_EQ(find(now(), "10.3.0.1")->table->counts(), (std::vector<uint32_t>{4000, 96}));
-  EXPECT_EQ(table->generation(), generation + 1);
-  EXPECT_EQ(find(now(), "10.2.0.1")->members[0].weight, 1);
-}
-
-TEST_F(RouteTableTest, ABadMemberHasADeadPortInBothVersions) {
-  constexpr PortId kDead = 60;
-  table.reset();  // a FIB's name is for one
-  table = std::make_unique<RouteTable>(shared->control, 64, kDead);
-  RouteTable::Batch batch;
-  batch.set_group(group("b", {hop(2, 2), hop(3, 3)}));
-  batch.set_route(prefix("10.2.0.0/16"), "b");
-  table->apply(batch);
-  lb::NextHopGroup measured = measured_b(4096, 0);
-  measured.members[1].bad = true;
-  const auto ports = [&] {
-    const lb::NextHopGroup* b = find(now(), "10.2.0.1");
-    return std::vector<PortId>{b->members[0].port, b->members[1].port};
-  };
-  table->measure({{"b", &measured}});
-  EXPECT_EQ(ports(), (std::vector<PortId>{2, kDead}));
-  RouteTable::Batch more;
-  more.set_route(prefix("10.3.0.0/16"), "b");
-  table->apply(more);
-  EXPECT_EQ(ports(), (std::vector<PortId>{2, kDead}));
-  EXPECT_EQ(table->groups()[0].members.members[1].port, 3) << "as people are shown it";
-  const lb::NextHopGroup good = measured_b(2048, 2048);
-  table->measure({{"b", &good}});
-  EXPECT_EQ(ports(), (std::vector<PortId>{2, 3}));
 }
 
 TEST_F(RouteTableTest, SchedulersChangeAtRunTime) {

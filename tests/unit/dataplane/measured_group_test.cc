@@ -115,6 +115,28 @@ TEST(MeasuredGroup, WhereAllAreBadNoneIs) {
   for (const unsigned picks : picks_of(group, states)) EXPECT_GT(picks, 0U);
 }
 
+TEST(MeasuredGroup, WhereOnlyBadMembersAreLeftNoneIs) {
+  lb::NextHopGroup group = group_of("ecmp");
+  measure(group, paths_of(group, {true, true, true, false}));
+  settle_members(group);
+  EXPECT_TRUE(group.members[0].bad && group.members[1].bad) << "nobody has gone";
+  group.members.pop_back();
+  settle_members(group);
+  EXPECT_TRUE(group.measured);
+  for (const lb::NextHop& member : group.members) EXPECT_FALSE(member.bad);
+}
+
+TEST(MeasuredGroup, OneMemberAloneIsNotMeasured) {
+  lb::NextHopGroup group = group_of("wcmp");
+  measure(group, paths_of(group, {true, false, false, false}));
+  group.members.resize(1);
+  settle_members(group);
+  EXPECT_FALSE(group.measured);
+  EXPECT_FALSE(group.members[0].bad);
+  EXPECT_EQ(group.members[0].share, 0U);
+  EXPECT_EQ(group.members[0].weight, 3U);
+}
+
 TEST(MeasuredGroup, ADeadPortIsNeverUpAndNobodys) {
   PortStates states(3);
   EXPECT_EQ(states.dead_port(), 3);
