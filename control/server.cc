@@ -62,8 +62,7 @@ void add_routes(RunningSwitch& running, const Json& body) {
     }
     const lb::NextHop hop = hop_field(item["via"], running);
     Group group;
-    const std::string vlan = hop.rewrite.vlan_id == 0 ? "" : "." + std::to_string(hop.rewrite.vlan_id);
-    group.name = running.config().ports[hop.port].name + vlan + "/" + config::print_mac(hop.rewrite.destination);
+    group.name = name_in_place(running.config().ports[hop.port], hop.rewrite.destination, hop.rewrite.vlan_id);
     group.in_place = true;
     group.members.members.push_back(hop);
     batch.set_route_in_place(prefix, std::move(group));

@@ -123,7 +123,7 @@ struct Refusal {
 std::optional<Refusal> refused_vlan(const NextHopConfig& hop, const PortConfig& port);
 
 struct GroupConfig {
-  std::string name;       // of a next hop written in a route: PORT/MAC or PORT.VLAN/MAC
+  std::string name;       // of a next hop written in a route: name_in_place
   bool in_place = false;  // made from a route's `via: {port, mac}`
   lb::Scheduler scheduler;
   lb::SchedulerOverrides overrides;
@@ -202,6 +202,10 @@ void check_buffer(const SwitchConfig& config, const std::vector<Rate>& rates);
 dataplane::BufferSettings buffer_settings(const SwitchConfig& config, const std::vector<Rate>& rates);
 // Bit = lossless class of the port.
 uint8_t lossless_classes(const PortConfig& port);
+
+// What the group of a next hop written in a route is called: PORT/MAC, or PORT@VLAN/MAC with a tag. Neither a port's
+// name nor a group's has '@' or '/', so that each next hop has a name of its own.
+std::string name_in_place(const PortConfig& port, const net::Mac& mac, uint16_t vlan);
 
 inline constexpr size_t kMaxPorts = 64;
 inline constexpr size_t kMaxWorkers = 64;

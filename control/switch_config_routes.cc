@@ -77,6 +77,11 @@ void read_routes(const List& items, SwitchConfig& config) {
   }
 }
 
+std::string name_in_place(const PortConfig& port, const net::Mac& mac, uint16_t vlan) {
+  return vlan == 0 ? fmt::format("{}/{}", port.name, config::print_mac(mac))
+                   : fmt::format("{}@{}/{}", port.name, vlan, config::print_mac(mac));
+}
+
 namespace {
 
 constexpr std::string_view kViaForms = "the name of a group, or {port: NAME, mac: MAC}";
@@ -166,10 +171,8 @@ uint32_t group_of_route(const Value& via, std::unordered_map<std::string, uint32
     return group->second;
   }
   const NextHopConfig hop = read_next_hop(via, false, config);
-  const std::string& port = config.ports[hop.port].name;
   GroupConfig group;
-  group.name = hop.vlan == 0 ? fmt::format("{}/{}", port, config::print_mac(hop.mac))
-                             : fmt::format("{}.{}/{}", port, hop.vlan, config::print_mac(hop.mac));
+  group.name = name_in_place(config.ports[hop.port], hop.mac, hop.vlan);
   const auto [known, fresh] = by_name.emplace(group.name, static_cast<uint32_t>(config.groups.size()));
   if (!fresh) return known->second;
   if (config.groups.size() == kMaxGroups)

@@ -214,7 +214,7 @@ TEST(SwitchConfig, EveryKeyOfGroupsAndRoutes) {
 
   EXPECT_EQ(config.groups[1].name, "down/02:00:00:00:02:ab");
   EXPECT_TRUE(config.groups[1].in_place);
-  EXPECT_EQ(config.groups[2].name, "up.0.200/02:00:00:00:02:ab");
+  EXPECT_EQ(config.groups[2].name, "up.0@200/02:00:00:00:02:ab");
 
   ASSERT_EQ(config.routes.size(), 4U);
   EXPECT_EQ(config::print_prefix(config.routes[0].prefix), "0.0.0.0/0");
@@ -284,6 +284,11 @@ TEST(SwitchConfig, AcceptedForms) {
        after_ports("routes:\n  - {prefix: 10.0.0.0/8, via: {port: a, mac: 02:00:00:00:00:01}}\n"
                    "  - {prefix: 10.0.0.0/9, via: {port: a, mac: 02:00:00:00:00:01}}"),
        [](const auto& c) { return c.routes.size() == 2; }},
+      {"a port that is named like another with a VLAN",
+       "ports: [{name: e0, device: net_null0, vlans: [{id: 100}]}, {name: e0.100, device: net_null1}]\n"
+       "routes:\n  - {prefix: 10.0.0.0/8, via: {port: e0, vlan: 100, mac: 02:00:00:00:00:01}}\n"
+       "  - {prefix: 11.0.0.0/8, via: {port: e0.100, mac: 02:00:00:00:00:01}}\n",
+       [](const auto& c) { return c.groups[c.routes[0].group].name != c.groups[c.routes[1].group].name; }},
       {"JSON is YAML", R"({"ports": [{"name": "a", "device": "net_null0", "mtu": 2000}]})",
        [](const auto& c) { return c.ports[0].mtu == 2000; }},
   };
