@@ -240,6 +240,7 @@ telemetry::PathCounters RouteTable::traffic_of(const lb::NextHop& member) const 
 }
 
 std::optional<GroupId> RouteTable::Model::find(const std::string& name) const {
+  if (name.empty()) return std::nullopt;  // as free slots are called
   for (size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].name == name) return static_cast<GroupId>(i);
   }

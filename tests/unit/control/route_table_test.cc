@@ -81,6 +81,12 @@ TEST_F(RouteTableTest, SchedulersChangeAtRunTime) {
 }
 
 TEST_F(RouteTableTest, RefusedBatchesChangeNothing) {
+  RouteTable::Batch come;  // leaves a free slot, which has no name
+  come.set_route_in_place(prefix("11.0.0.0/8"), group("p4/mac", {hop(4, 4)}, true));
+  table->apply(come);
+  RouteTable::Batch go;
+  go.remove_route(prefix("11.0.0.0/8"));
+  table->apply(go);
   const auto refused = [&](const std::function<void(RouteTable::Batch&)>& fill, const std::string& text) {
     RouteTable::Batch batch;
     batch.set_route(prefix("12.0.0.0/8"), "a");  // fine by itself, must not stay
@@ -96,6 +102,8 @@ TEST_F(RouteTableTest, RefusedBatchesChangeNothing) {
     EXPECT_EQ(table->routes().size(), 1U);
   };
   refused([](auto& b) { b.set_route(prefix("10.2.0.0/16"), "nobody"); }, "route 10.2.0.0/16: no group 'nobody'");
+  refused([](auto& b) { b.set_route(prefix("10.2.0.0/16"), ""); }, "route 10.2.0.0/16: no group ''");
+  refused([](auto& b) { b.add_member("", hop(9, 9)); }, "no group ''");
   refused([](auto& b) { b.remove_route(prefix("10.2.0.0/16")); }, "no route 10.2.0.0/16");
   refused([](auto& b) { b.remove_member("a", hop(9, 9)); }, "group 'a' has no member 02:00:00:00:00:09");
   refused([](auto& b) { b.add_member("nobody", hop(9, 9)); }, "no group 'nobody'");

@@ -184,6 +184,12 @@ const std::vector<Mistake>& routes_mistakes() {
                    "routes:\n"
                    "  - {prefix: 10.0.0.0/8, via: h}"),
        7, "found via 'h'; accepted: a group (g), or {port: NAME, mac: MAC}"},
+      {"a group without a name",
+       after_ports("groups:\n"
+                   "  - {name: g, members: [{port: a, mac: 02:00:00:00:00:01}]}\n"
+                   "routes:\n"
+                   "  - {prefix: 10.0.0.0/8, via: \"\"}"),
+       7, "found via ''; accepted: a group (g), or {port: NAME, mac: MAC}"},
       {"a next hop in place under its internal name",
        after_ports("routes:\n"
                    "  - {prefix: 10.0.0.0/8, via: {port: a, mac: 02:00:00:00:00:01}}\n"
