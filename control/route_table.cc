@@ -106,9 +106,10 @@ void RouteTable::set_route(Model& model, const net::IpPrefix& prefix, const std:
 // Gives every new member a counter, writes the idle version, publishes it, waits, writes the other.
 void RouteTable::publish(Model model) {
   std::vector<uint8_t> used(kMaxPathCounters, 0);
+  size_t free = free_counters_.size();  // whatever is thrown, they stay free until the batch is in force
   for (Group& group : model.groups) {
     for (lb::NextHop& member : group.members.members) {
-      if (member.counter == 0) claim_counter(member);
+      if (member.counter == 0) claim_counter(member, free);
       used[member.counter - 1] = 1;
     }
     dataplane::settle_members(group.members);
@@ -126,6 +127,7 @@ void RouteTable::publish(Model model) {
   write(versions_[live_], model);
   live_ = 1 - live_;
 
+  free_counters_.resize(free);
   for (const Group& group : model_.groups) {  // counters of members that are gone
     for (const lb::NextHop& member : group.members.members) {
       if (used[member.counter - 1] == 0) free_counters_.insert(free_counters_.begin(), member.counter - 1);
@@ -164,11 +166,11 @@ void RouteTable::measure(const std::vector<Measured>& measured) {
   live_ = 1 - live_;
 }
 
-// In a NextHop of the model, counter 0 means none yet; the tables hold the index itself.
-void RouteTable::claim_counter(lb::NextHop& member) {
-  if (free_counters_.empty()) throw_bad_input("more than {} next-hop members", kMaxPathCounters);
-  const uint32_t index = free_counters_.back();
-  free_counters_.pop_back();
+// In a NextHop of the model, counter 0 means none yet; the tables hold the index itself. Takes the last of the first
+// `free` free ones.
+void RouteTable::claim_counter(lb::NextHop& member, size_t& free) {
+  if (free == 0) throw_bad_input("more than {} next-hop members", kMaxPathCounters);
+  const uint32_t index = free_counters_[--free];
   if (read_path_) counted_before_[index] = read_path_(index);
   member.counter = index + 1;
 }

@@ -94,7 +94,7 @@ class RouteTable {
 
   void edit(Model& model, const Batch& batch);
   void set_route(Model& model, const net::IpPrefix& prefix, const std::string& group);
-  void claim_counter(lb::NextHop& member);
+  void claim_counter(lb::NextHop& member, size_t& free);
   void publish(Model model);
   void write(Version& version, const Model& model);
   void rebuild(Version& version, const Model& model);

@@ -140,6 +140,19 @@ TEST_F(RouteTableTest, AFullTableRefusesAndKeepsWhatItHad) {
   EXPECT_NO_THROW(table->apply(fits));
 }
 
+// Each batch brings more members than a sixteenth of all counters.
+TEST_F(RouteTableTest, RefusedBatchesGiveBackTheirCounters) {
+  RouteTable::Batch too_many;
+  for (int i = 0; i < 1'100; ++i) {
+    too_many.set_route_in_place(prefix(fmt::format("{:x}:{:x}::8/128", 0x2000 + i, i).c_str()),
+                                group(fmt::format("p{}/mac", i), {hop(4, 4)}, true));
+  }
+  for (int i = 0; i < 16; ++i) EXPECT_THROW(table->apply(too_many), Error);
+  RouteTable::Batch fits;
+  fits.add_member("a", hop(5, 5));
+  EXPECT_NO_THROW(table->apply(fits));
+}
+
 TEST_F(RouteTableTest, CountersStayWithTheirMember) {
   std::vector<uint64_t> packets(RouteTable::kMaxPathCounters, 0);
   table->set_path_reader([&](uint32_t counter) {
