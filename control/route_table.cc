@@ -1,6 +1,7 @@
 #include "control/route_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/address.h"
 #include "dataplane/measured_group.h"
@@ -103,7 +104,8 @@ void RouteTable::set_route(Model& model, const net::IpPrefix& prefix, const std:
   model.point(prefix, *id);
 }
 
-// Gives every new member a counter, writes the idle version, publishes it, waits, writes the other.
+// Gives every new member a counter, writes the idle version, publishes it, waits, writes the other. What is thrown has
+// changed nothing.
 void RouteTable::publish(Model model) {
   std::vector<uint8_t> used(kMaxPathCounters, 0);
   size_t free = free_counters_.size();  // whatever is thrown, they stay free until the batch is in force
@@ -115,17 +117,13 @@ void RouteTable::publish(Model model) {
     dataplane::settle_members(group.members);
     group.members.make_table();
   }
-  Version& idle = versions_[1 - live_];
   try {
-    write(idle, model);
-  } catch (const Error&) {  // the FIB is full: nobody has seen the idle version yet, put it back
-    rebuild(idle, model_);
+    write(idle(), model);
+  } catch (const Error&) {  // the FIB is full
+    refresh(idle());
     throw;
   }
-  control_.tables.store(&idle.tables, std::memory_order_release);
-  if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
-  write(versions_[live_], model);
-  live_ = 1 - live_;
+  show_idle();
 
   free_counters_.resize(free);
   for (const Group& group : model_.groups) {  // counters of members that are gone
@@ -135,6 +133,17 @@ void RouteTable::publish(Model model) {
   }
   model_ = std::move(model);
   generation_.fetch_add(1, std::memory_order_release);
+  try {
+    write(idle(), model_);
+  } catch (const Error&) {  // the batch is in force all the same; who writes next tries again
+  }
+}
+
+// The idle version is in force from now on; when this returns, no worker sees the other, which is the idle one then.
+void RouteTable::show_idle() {
+  control_.tables.store(&idle().tables, std::memory_order_release);
+  if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
+  live_ = 1 - live_;
 }
 
 // As `publish`, of these groups alone: a table of many routes is not copied for a few weights.
@@ -158,12 +167,10 @@ void RouteTable::measure(const std::vector<Measured>& measured) {
     changed.push_back(*id);
   }
   if (changed.empty()) return;
-  Version& idle = versions_[1 - live_];
-  for (const GroupId id : changed) write_group(idle, id, model_.groups[id]);
-  control_.tables.store(&idle.tables, std::memory_order_release);
-  if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
-  for (const GroupId id : changed) write_group(versions_[live_], id, model_.groups[id]);
-  live_ = 1 - live_;
+  if (!refresh(idle())) return;  // then they go with the next batch
+  for (const GroupId id : changed) write_group(idle(), id, model_.groups[id]);
+  show_idle();
+  for (const GroupId id : changed) write_group(idle(), id, model_.groups[id]);
 }
 
 // In a NextHop of the model, counter 0 means none yet; the tables hold the index itself. Takes the last of the first
@@ -176,18 +183,41 @@ void RouteTable::claim_counter(lb::NextHop& member, size_t& free) {
 }
 
 void RouteTable::write(Version& version, const Model& model) {
-  write_groups(version, model);
+  if (!std::exchange(version.stale, true)) {
+    write_groups(version, model);
+    if (change_routes(*version.fib, model.changes)) {
+      version.stale = false;
+      return;
+    }
+  }
+  rebuild(version, model);
+}
+
+// Makes the idle version what is in force, if its last write failed; false if that cannot be done, either.
+bool RouteTable::refresh(Version& version) {
+  if (!version.stale) return true;
   try {
-    for (const Change& change : model.changes) {
+    rebuild(version, model_);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+// False: the FIB refuses some of them.
+bool RouteTable::change_routes(dataplane::Fib& fib, const std::vector<Change>& changes) {
+  try {
+    for (const Change& change : changes) {
       if (change.group) {
-        version.fib->add(change.prefix, *change.group);
-      } else if (!version.fib->remove(change.prefix)) {
-        throw_failed("cannot remove route {}", config::print_prefix(change.prefix));
+        fib.add(change.prefix, *change.group);
+      } else if (!fib.remove(change.prefix)) {
+        return false;
       }
     }
   } catch (const Error&) {
-    rebuild(version, model);
+    return false;
   }
+  return true;
 }
 
 // rte_fib6 of 22.11 counts the second-level tables it has promised to a prefix by the parent that the prefix has at the
@@ -195,11 +225,14 @@ void RouteTable::write(Version& version, const Model& model) {
 // room for (later releases count the levels instead). So a refusal is believed only of a FIB made anew. The old one
 // goes first: the memory was computed for two.
 void RouteTable::rebuild(Version& version, const Model& model) {
+  version.stale = true;
+  version.tables.lookup = nullptr;
   version.fib.reset();
   version.fib = std::make_unique<dataplane::Fib>(version.name, max_routes_);
   version.tables.lookup = version.fib.get();
   write_groups(version, model);
   for (const auto& [prefix, group] : model.routes) version.fib->add(prefix, group);
+  version.stale = false;
 }
 
 void RouteTable::write_groups(Version& version, const Model& model) const {

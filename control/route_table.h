@@ -75,6 +75,7 @@ class RouteTable {
     std::string name;  // of its FIB
     std::unique_ptr<dataplane::Fib> fib;
     dataplane::ForwardingTables tables;
+    bool stale = false;  // nobody has finished writing it: to be made anew before it is shown
   };
   struct Change {  // of one prefix; nothing = removed
     net::IpPrefix prefix;
@@ -96,7 +97,11 @@ class RouteTable {
   void set_route(Model& model, const net::IpPrefix& prefix, const std::string& group);
   void claim_counter(lb::NextHop& member, size_t& free);
   void publish(Model model);
+  Version& idle() { return versions_[1 - live_]; }
+  void show_idle();
   void write(Version& version, const Model& model);
+  static bool change_routes(dataplane::Fib& fib, const std::vector<Change>& changes);
+  bool refresh(Version& version);
   void rebuild(Version& version, const Model& model);
   void write_groups(Version& version, const Model& model) const;
   void write_group(Version& version, size_t id, const Group& group) const;
