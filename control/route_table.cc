@@ -141,6 +141,7 @@ void RouteTable::publish(Model model) {
 
 // The idle version is in force from now on; when this returns, no worker sees the other, which is the idle one then.
 void RouteTable::show_idle() {
+  idle().tables.generation = versions_[live_].tables.generation + 1;
   control_.tables.store(&idle().tables, std::memory_order_release);
   if (control_.readers != nullptr) rte_rcu_qsbr_synchronize(control_.readers, RTE_QSBR_THRID_INVALID);
   live_ = 1 - live_;

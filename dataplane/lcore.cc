@@ -52,7 +52,7 @@ Worker::Worker(const Settings& settings, const PipelineSettings& pipeline, PortS
 
 void Worker::run() {
   rte_rcu_qsbr_thread_online(control_.readers, settings_.index);
-  const ForwardingTables* tables = nullptr;
+  SeenTables seen;
   Time last_work = clock_.now();
   Time next_view = last_work;
   uint64_t round_began = rte_rdtsc();
@@ -60,7 +60,8 @@ void Worker::run() {
     const RunState state = control_.state.load(std::memory_order_relaxed);
     if (state == RunState::kStopped) break;
     const ForwardingTables* current = control_.tables.load(std::memory_order_acquire);
-    if (current != tables) pipeline_.use_tables(tables = current);
+    if (seen.are_news(*current)) [[unlikely]]
+      pipeline_.use_tables(current);
 
     const Time now = clock_.now();
     unsigned work = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/route_groups.h"
@@ -13,6 +14,9 @@ namespace heddle::dataplane {
 
 struct ForwardingTables {
   const RouteLookup* lookup = nullptr;
+  // Which publication this is, from 1: two that follow one another between two looks of a worker bring it back to the
+  // same address with other contents.
+  uint64_t generation = 1;
   // Route id → group. Empty: route ids are group ids (a real switch, where the FIB holds the group). The lab's switches
   // share one lookup and differ here.
   RouteGroups group_of_route;
@@ -40,6 +44,18 @@ struct ForwardingTables {
   }
   // Index of a group, for the per-lcore state beside it.
   size_t index_of(const lb::NextHopGroup* group) const { return static_cast<size_t>(group - groups.data()); }
+};
+
+// What a worker remembers of the tables it has seen.
+class SeenTables {
+ public:
+  // Whether they are others than at the last call.
+  bool are_news(const ForwardingTables& tables) {
+    return std::exchange(generation_, tables.generation) != tables.generation;
+  }
+
+ private:
+  uint64_t generation_ = 0;
 };
 
 // Which ports can send, and how much waits at them. Link states are written by whoever watches the links, read for

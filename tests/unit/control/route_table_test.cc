@@ -51,6 +51,30 @@ TEST_F(RouteTableTest, MembersComeAndGo) {
   EXPECT_EQ(port_for("10.0.0.1"), 5);
 }
 
+// A worker that naps, or whose CPU is taken away at the wrong moment, sees every second one only.
+TEST_F(RouteTableTest, EveryPublicationIsNewsAlsoWhereTheTablesLieAsBefore) {
+  dataplane::SeenTables seen;
+  EXPECT_TRUE(seen.are_news(now()));
+  EXPECT_FALSE(seen.are_news(now()));
+  const ForwardingTables* before = &now();
+  const auto add = [&](const char* to, const char* name) {
+    RouteTable::Batch batch;
+    batch.set_route_in_place(prefix(to), group(name, {hop(4, 4)}, true));
+    table->apply(batch);
+  };
+  add("11.0.0.0/8", "p4/mac");
+  add("12.0.0.0/8", "p5/mac");
+  EXPECT_EQ(&now(), before);
+  EXPECT_TRUE(seen.are_news(now())) << "two groups more";
+
+  lb::NextHopGroup measured;
+  measured.members = {hop(2, 2), hop(3, 3)};
+  table->measure({{"b", &measured}});
+  table->measure({{"b", &measured}});
+  EXPECT_EQ(&now(), before);
+  EXPECT_TRUE(seen.are_news(now()));
+}
+
 TEST_F(RouteTableTest, SchedulersChangeAtRunTime) {
   EXPECT_FALSE(now().flowlets || now().quality);
   RouteTable::Batch batch;
