@@ -1,14 +1,19 @@
 #include "cli/lab_run.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/signals.h"
+#include "config/units.h"
 #include "lab/report/report.h"
 #include "lab/scenario/build_topology.h"
 #include "lab/scenario/experiment.h"
@@ -21,6 +26,7 @@ using SteadyClock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 std::vector<std::string> overlays_of(const LabOptions& options);
+void check_outputs(const LabOptions& options);
 Json results_json(const LabRun& run);
 void write_csv(const LabRun& run, const std::string& path, const std::string& header,
                std::string lab::BenchOutcome::*lines);
@@ -76,6 +82,7 @@ void add_lab_options(CLI::App& command, LabOptions& options) {
 
 LabRun run_lab(const LabOptions& options, bool compare) {
   const Signals signals;
+  check_outputs(options);
   std::vector<lab::SweepAxis> axes;
   for (const std::string& text : options.sweep) axes.push_back(lab::parse_sweep(text));
   LabRun run;
@@ -97,6 +104,11 @@ LabRun run_lab(const LabOptions& options, bool compare) {
   run.outcomes = lab::run_bench(run.runs, bench);
   line.clear();
 
+  // A run that failed has nothing to say, and leaves alone what an earlier one said.
+  if (run.results().empty()) {
+    run.print = false;
+    return run;
+  }
   if (!options.flows.empty()) write_csv(run, options.flows, lab::flows_csv_header(), &lab::BenchOutcome::flows);
   if (bench.pauses) write_csv(run, options.timeline, lab::pauses_csv_header(), &lab::BenchOutcome::pauses);
   if (options.json) {
@@ -134,9 +146,50 @@ namespace {
 
 std::vector<std::string> overlays_of(const LabOptions& options) {
   std::vector<std::string> overlays = options.set;
-  if (options.seed) overlays.push_back(fmt::format("run.seed={}", *options.seed));
-  if (options.threads) overlays.push_back(fmt::format("run.threads={}", *options.threads));
+  const auto number = [&](const char* option, const char* key, const std::string& text) {
+    const std::optional<uint64_t> value = config::parse_integer(text);
+    if (!value) throw_bad_input("{}: found '{}'; accepted: a whole number, 0 or above", option, text);
+    overlays.push_back(fmt::format("{}={}", key, *value));
+  };
+  if (options.seed) number("--seed", "run.seed", *options.seed);
+  if (options.threads) number("--threads", "run.threads", *options.threads);
   return overlays;
+}
+
+bool is_scenario_name(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+
+// Before the run: that each output has a file of its own, which can be written and is no scenario. `--json s.yaml` is
+// how a scenario is lost that was meant to be run.
+void check_outputs(const LabOptions& options) {
+  std::vector<std::pair<std::string, std::string>> outputs;  // option, path
+  if (options.json && *options.json != "-") outputs.emplace_back("--json", *options.json);
+  if (!options.flows.empty()) outputs.emplace_back("--flows", options.flows);
+  if (!options.timeline.empty()) outputs.emplace_back("--timeline", options.timeline);
+  std::set<std::string> ports;
+  for (const std::string& capture : options.captures) {
+    const size_t end = capture.find('=');
+    if (end == std::string::npos) continue;  // parse_capture says so
+    if (!ports.insert(capture.substr(0, end)).second) {
+      throw_bad_input("--capture: found '{}' a second time; accepted: each port once", capture.substr(0, end));
+    }
+    outputs.emplace_back("--capture", capture.substr(end + 1));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
+    if (path.empty() || path == "-" || is_scenario_name(path)) {
+      throw_bad_input("{}: found '{}'; accepted: a file for results{}", option, path,
+                      option == "--json" ? " (the scenario goes before --json)" : "");
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (outputs[j].second != path) continue;
+      throw_bad_input("{}: found '{}', where {} goes, too; accepted: a file of its own", option, path,
+                      outputs[j].first);
+    }
+    const bool was_there = access(path.c_str(), F_OK) == 0;
+    if (!std::ofstream(path, std::ios::app))
+      throw_failed("{}: cannot write {}: {}", option, path, std::strerror(errno));
+    if (!was_there) std::remove(path.c_str());
+  }
 }
 
 // One run: its result. Several: a list of those that began.

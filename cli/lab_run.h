@@ -19,8 +19,8 @@ struct LabOptions {
   std::optional<std::string> json;
   std::string flows;
   std::string timeline;
-  std::optional<uint64_t> seed;
-  std::optional<unsigned> threads;
+  std::optional<std::string> seed;  // as text, so that one reader says what a number is
+  std::optional<std::string> threads;
 };
 
 // --set, --sweep, --seed, --threads, --json, --flows, --timeline.

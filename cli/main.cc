@@ -1,6 +1,8 @@
 // heddle's command line: picks the subcommand, turns every error into one line and an exit status
 // (0 fine, 1 ran and failed, 2 bad input).
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "cli/commands.h"
@@ -45,6 +47,8 @@ int run(int argc, char** argv) {
     heddle::cli::say("{}", explain(app, error, argc, argv));
     return static_cast<int>(heddle::Error::Kind::kBadInput);
   }
+  // What was printed may still wait in the buffer, and the disk be full.
+  if (std::fflush(stdout) != 0) heddle::throw_failed("cannot write standard output: {}", std::strerror(errno));
   return 0;
 }
 
