@@ -71,7 +71,7 @@ Headroom required_headroom(const HeadroomInput& in) {
       fmt::format("it is sent to its end: {} + {} bytes", in.frame_bytes, in.overhead), frame);
   for (const HeadroomStep& step : headroom.steps) headroom.bytes += step.bytes;
   headroom.bytes = round_up(headroom.bytes);
-  headroom.reaction = in.reaction + in.rate.time_for(in.tx_ring * frame) + cable + response;
+  headroom.reaction = in.reaction + in.rate.long_time_for(in.tx_ring * frame) + cable + response;
   return headroom;
 }
 

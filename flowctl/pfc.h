@@ -45,7 +45,7 @@ MacControl parse_mac_control(const uint8_t* frame, size_t length, PfcRequest& re
 void write_pfc(uint8_t* frame, const net::Mac& source, const PfcRequest& request);
 
 // How long `quanta` last on a link of that rate, which is not unlimited.
-constexpr Duration pause_time(uint16_t quanta, Rate link) { return link.time_for(uint64_t{quanta} * (512 / 8)); }
+constexpr Duration pause_time(uint16_t quanta, Rate link) { return link.long_time_for(uint64_t{quanta} * (512 / 8)); }
 
 // Which classes a transmitter must hold back, and until when.
 class PauseState {

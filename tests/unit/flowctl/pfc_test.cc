@@ -139,6 +139,7 @@ TEST(PfcQuanta, LastAsLongAsTheLinkTakesForTheirBits) {
     EXPECT_NEAR(time, row.microseconds, row.microseconds * 1e-6 + 1e-6) << row.gbps << "G " << row.quanta;
   }
   EXPECT_EQ(pause_time(0, Rate::gbps(100)), 0U);
+  EXPECT_EQ(pause_time(kMaxQuanta, Rate(1'000'000)), Duration{33'553'920} * kMicrosecond) << "the slowest there are";
 }
 
 constexpr Duration kQuantum = 5120;  // at 100G, in picoseconds

@@ -21,8 +21,9 @@ TEST_P(ExactRates, AByteTakesAWholeNumberOfPicoseconds) {
   const Rate rate = Rate::gbps(GetParam().gbps);
   for (const uint64_t bytes : {0, 1, 64, 84, 1082, 1518, 4178, 9216, 65'535}) {
     EXPECT_EQ(rate.time_for(bytes), bytes * GetParam().ps_per_byte) << bytes << " bytes";
+    EXPECT_EQ(rate.long_time_for(bytes), bytes * GetParam().ps_per_byte) << bytes << " bytes";
   }
-  EXPECT_EQ(rate.time_for((1U << 24U) - 1), ((1U << 24U) - 1) * GetParam().ps_per_byte) << "largest argument promised";
+  EXPECT_EQ(rate.time_for((1U << 24U) - 1), ((1U << 24U) - 1) * GetParam().ps_per_byte) << "16 MiB, at 8M and more";
 }
 
 INSTANTIATE_TEST_SUITE_P(EthernetAndInfiniBand, ExactRates,
@@ -49,6 +50,20 @@ TEST(Rate, AFrameFitsTheArithmeticDownToOneMegabit) {
   const Rate slow(1'000'000);
   EXPECT_EQ(slow.time_for(1), 8 * kMicrosecond);
   EXPECT_EQ(slow.time_for(65'535), 65'535 * 8 * kMicrosecond);
+  EXPECT_EQ(slow.time_for(1U << 21U), (1U << 21U) * 8 * kMicrosecond) << "what is promised at 1M";
+}
+
+TEST(Rate, LongTimesAreTheSameArithmeticAndFurther) {
+  Random random(2);
+  for (int i = 0; i < 10'000; ++i) {
+    const Rate rate(static_cast<uint64_t>(std::pow(10.0, 6 + random.uniform() * 7)));  // 1M … 10T
+    const uint64_t bytes = random.below(1U << 21U);
+    EXPECT_EQ(rate.long_time_for(bytes), rate.time_for(bytes)) << rate.bits_per_second() << " bit/s, " << bytes;
+  }
+  const Rate slow(1'000'000);
+  EXPECT_EQ(slow.long_time_for(65'535 * 64), 65'535 * 64 * 8 * kMicrosecond) << "a whole pause";
+  EXPECT_EQ(slow.long_time_for(uint64_t{1} << 40U), (uint64_t{1} << 40U) * 8 * kMicrosecond);
+  EXPECT_EQ(Rate::unlimited().long_time_for(uint64_t{1} << 40U), 0U);
 }
 
 TEST(Rate, ZeroIsUnlimitedAndTakesNoTime) {
