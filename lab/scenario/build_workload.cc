@@ -31,9 +31,9 @@ namespace {
 
 BuiltWorkload import(const WorkloadFile& file, const std::string& place, const Topology& topology) {
   return at_place(place, file.file, [&] {
-    ImportedWorkload imported =
-        import_workload(file.file, find_workload_format(file.format),
-                        {.host_count = topology.host_count, .subtract_start = file.subtract_start});
+    ImportedWorkload imported = import_workload(
+        file.file, find_workload_format(file.format),
+        {.host_count = topology.host_count, .file_ids = topology.file_ids, .subtract_start = file.subtract_start});
     BuiltWorkload built{std::move(imported.workload), {}, std::move(imported.warnings)};
     for (const HtsimFailure& failure : imported.failures) built.failures.push_back(event_of(failure, topology));
     return built;

@@ -1,6 +1,7 @@
 #include "lab/workload/import.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "lab/workload/builder.h"
@@ -24,16 +25,37 @@ struct FlowLine {
 
 using Words = std::vector<std::string_view>;
 
-FlowLine read_flow(const TextReader& reader, const Words& words, size_t columns, uint32_t host_count) {
+// Whom the numbers of a flow file mean.
+class HostNumbers {
+ public:
+  explicit HostNumbers(const ImportOptions& options)
+      : host_count_(options.host_count == 0 ? kMaxImportedHosts : options.host_count) {
+    for (uint32_t node = 0; node < options.file_ids.size(); ++node) node_of_.emplace(options.file_ids[node], node);
+  }
+
+  HostId read(const TextReader& reader, std::string_view word, std::string_view what) const {
+    if (node_of_.empty()) return static_cast<HostId>(reader.whole(word, what, 0, host_count_ - 1));
+    const uint64_t number = reader.whole(word, what, 0, node_of_.rbegin()->first);
+    const auto node = node_of_.find(static_cast<uint32_t>(number));
+    if (node == node_of_.end()) reader.fail("{} {} is not in the topology; accepted: the numbers there", what, number);
+    if (node->second >= host_count_) reader.fail("{} {} is a switch of the topology; accepted: hosts", what, number);
+    return node->second;
+  }
+
+ private:
+  uint32_t host_count_;
+  std::map<uint32_t, uint32_t> node_of_;  // by number in the topology file; empty: numbers are HostIds
+};
+
+FlowLine read_flow(const TextReader& reader, const Words& words, size_t columns, const HostNumbers& numbers) {
   if (words.size() != columns) reader.fail("{} columns; accepted: {}, as in the first flow", words.size(), columns);
-  const uint64_t last_host = (host_count == 0 ? kMaxImportedHosts : host_count) - 1;
   FlowLine flow{};
-  flow.src = static_cast<HostId>(reader.whole(words[0], "source host", 0, last_host));
-  flow.dst = static_cast<HostId>(reader.whole(words[1], "destination host", 0, last_host));
+  flow.src = numbers.read(reader, words[0], "source host");
+  flow.dst = numbers.read(reader, words[1], "destination host");
   flow.bytes = reader.whole(words[columns - 2], "size", 1, kMaxMessageBytes);
   flow.start = seconds(reader, words[columns - 1], "start");
   flow.line = reader.line();
-  if (flow.src == flow.dst) reader.fail("host {} cannot send to itself", flow.src);
+  if (flow.src == flow.dst) reader.fail("host {} cannot send to itself", words[0]);
   return flow;
 }
 
@@ -51,6 +73,7 @@ std::vector<FlowLine> read_flows(TextReader& reader, const ImportOptions& option
   if (!next_statement(reader, words)) throw_bad_input("{}: empty; accepted: the number of flows, then flows", file);
   if (words.size() != 1) reader.fail("{} words; accepted: the number of flows alone", words.size());
   const uint64_t count = reader.whole(words[0], "number of flows", 1, kMaxMessages);
+  const HostNumbers numbers(options);
   std::vector<FlowLine> flows;
   size_t columns = 0;
   while (flows.size() < count) {
@@ -58,7 +81,7 @@ std::vector<FlowLine> read_flows(TextReader& reader, const ImportOptions& option
       throw_bad_input("{}: ends after {} flows; its first line says {}", file, flows.size(), count);
     }
     if (columns == 0) columns = columns_of_first(reader, words);
-    flows.push_back(read_flow(reader, words, columns, options.host_count));
+    flows.push_back(read_flow(reader, words, columns, numbers));
   }
   if (next_statement(reader, words)) {
     warnings.push_back(

@@ -25,6 +25,10 @@ inline constexpr uint32_t kMaxImportedHosts = 65'536;
 struct ImportOptions {
   uint32_t host_count = 0;  // of the topology; 0 = as many as the file speaks of
 
+  // Of a topology with numbers of its own: its hosts', then its switches'. A flow file names hosts by them. Empty:
+  // it names them by HostId.
+  std::vector<uint32_t> file_ids{};
+
   // Taken off every start of a flow file. Files of HPCC and ConWeave begin at 2.0 s, the warm-up of their simulators;
   // so without a value 2.0 s are taken off if no flow starts earlier, and nothing otherwise. 0 keeps the file's times.
   std::optional<Duration> subtract_start{};
@@ -59,8 +63,9 @@ ImportedWorkload import_workload(const std::string& path, WorkloadFormat format,
 ImportedWorkload import_htsim_matrix(std::string_view text, const std::string& file, const ImportOptions& options);
 
 // The number of flows, then a line each: `src dst priority_group destination_port bytes start_seconds`, or without the
-// port; the first flow decides. Flows need not be sorted. Lines beyond the number are ignored with a warning. Priority
-// group and port are not used: the scenario chooses class and ports.
+// port; the first flow decides. Hosts have the numbers that they have in the topology file. Flows need not be sorted.
+// Lines beyond the number are ignored with a warning. Priority group and port are not used: the scenario chooses class
+// and ports.
 ImportedWorkload import_flow_file(std::string_view text, const std::string& file, const ImportOptions& options);
 
 }  // namespace heddle::lab

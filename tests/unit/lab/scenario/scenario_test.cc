@@ -480,6 +480,22 @@ TEST(Scenario, FilesAreFoundNextToTheScenario) {
   std::filesystem::remove_all(folder);
 }
 
+// A topology file whose switches are 0 and 1, and a flow file of the same numbers.
+TEST(Scenario, FlowsOfAFileRunBetweenTheHostsThatItNames) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "scenario-numbers";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "t.txt") << "6 2 5\n0 1\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n0 3 100Gbps 1us 0\n"
+                                     "1 4 100Gbps 1us 0\n1 5 100Gbps 1us 0\n";
+  std::ofstream(folder / "f.txt") << "1\n2 3 3 100 5000 2.0\n";
+  std::ofstream(folder / "x.yaml") << "topology: {kind: file, file: t.txt, format: hpcc}\n"
+                                      "workload: {kind: file, file: f.txt, format: hpcc}\n";
+  const Experiment experiment = prepare(load_scenario((folder / "x.yaml").string()));
+  ASSERT_EQ(experiment.workload.messages.size(), 1U);
+  EXPECT_EQ(experiment.topology.nodes[experiment.workload.messages[0].src].name, "host2");
+  EXPECT_EQ(experiment.topology.nodes[experiment.workload.messages[0].dst].name, "host3");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Scenario, EndsAtFiftyTimesTheLowerBoundUnlessItSays) {
   const std::string yaml = "{topology: {kind: single-switch, hosts: 2}, workload: {kind: shift, size: 20MB}, ";
   const Experiment open = prepare(load(yaml + "run: {until: done}}"));

@@ -15,7 +15,7 @@ namespace heddle::lab {
 namespace {
 
 ImportedWorkload htsim(const std::string& text, uint32_t hosts = 0) {
-  return import_htsim_matrix(text, "file.cm", {hosts, {}});
+  return import_htsim_matrix(text, "file.cm", {.host_count = hosts});
 }
 ImportedWorkload flows(const std::string& text, const ImportOptions& options = {}) {
   return import_flow_file(text, "flows.txt", options);
@@ -207,7 +207,7 @@ TEST(FlowFile, ReadsConweavesFiveColumnsAndHpccsSix) {
   } rows[] = {{"five columns", "2 \n127 32 3 8088 2.000000098\n30 121 3 2876 2.000000165\n"},
               {"six columns", "2\n127 32 3 100 8088 2.000000098\n30 121 3 100 2876 2.000000165\n"}};
   for (const auto& row : rows) {
-    const auto imported = flows(row.text, {128, {}});
+    const auto imported = flows(row.text, {.host_count = 128});
     const Workload& workload = imported.workload;
     ASSERT_EQ(workload.messages.size(), 2U) << row.what;
     EXPECT_EQ(workload.host_count, 128U);
@@ -237,7 +237,7 @@ TEST(FlowFile, TakesOffTheWarmUpUnlessToldOtherwise) {
       {"not sorted", "2\n0 1 3 1 3\n0 1 3 1 2.25\n", {}, kSecond, kSecond / 4},
   };
   for (const auto& row : rows) {
-    const auto imported = flows(row.text, {2, row.subtract});
+    const auto imported = flows(row.text, {.host_count = 2, .subtract_start = row.subtract});
     EXPECT_EQ(imported.workload.messages[0].start, row.first) << row.what;
     EXPECT_EQ(imported.workload.messages[1].start, row.second) << row.what;
   }
@@ -276,14 +276,40 @@ TEST(FlowFile, RefusesWithFileAndLine) {
       {"a start beyond time", "1\n0 1 3 5 99999999999999999999999\n", "flows.txt:2: start"},
   };
   for (const auto& row : rows) {
-    const std::string error = error_of([&] { flows(row.text, {8, {}}); });
+    const std::string error = error_of([&] { flows(row.text, {.host_count = 8}); });
     EXPECT_EQ(error.rfind("flows.txt", 0), 0U) << row.what << ": " << error;
     EXPECT_NE(error.find(row.says), std::string::npos) << row.what << ": " << error;
   }
   EXPECT_NE(error_of([] {
-              flows("1\n0 1 3 5 0.1\n", {8, kSecond});
+              flows("1\n0 1 3 5 0.1\n", {.host_count = 8, .subtract_start = kSecond});
             }).find("flows.txt:2: starts at 0.1 s"),
             std::string::npos);
+}
+
+// As HPCC's and ConWeave's generators write them: switches may have the lower numbers, and numbers may be missing.
+TEST(FlowFile, HostsHaveTheNumbersOfTheTopologyFile) {
+  const ImportOptions options{.host_count = 3, .file_ids = {2, 3, 6, 0, 1}};
+  const auto imported = flows("2\n2 3 3 100 5 0.1\n6 2 3 100 5 0.1\n", options);
+  EXPECT_EQ(imported.workload.host_count, 3U);
+  ASSERT_EQ(imported.workload.messages.size(), 2U);
+  EXPECT_EQ(imported.workload.messages[0].src, 0U);
+  EXPECT_EQ(imported.workload.messages[0].dst, 1U);
+  EXPECT_EQ(imported.workload.messages[1].src, 2U);
+  EXPECT_EQ(imported.workload.messages[1].dst, 0U);
+
+  const struct {
+    const char* flow;
+    const char* error;
+  } rows[] = {
+      {"1 3 3 5 0.1", "flows.txt:2: source host 1 is a switch of the topology; accepted: hosts"},
+      {"2 0 3 5 0.1", "flows.txt:2: destination host 0 is a switch of the topology; accepted: hosts"},
+      {"2 4 3 5 0.1", "flows.txt:2: destination host 4 is not in the topology; accepted: the numbers there"},
+      {"7 2 3 5 0.1", "flows.txt:2: source host is '7'; accepted: a whole number from 0 to 6"},
+      {"6 6 3 5 0.1", "flows.txt:2: host 6 cannot send to itself"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(error_of([&] { flows(std::string("1\n") + row.flow + "\n", options); }), row.error);
+  }
 }
 
 // Whatever a file holds, an import ends in a workload that passes its checks or in bad input.
@@ -310,7 +336,7 @@ TEST(WorkloadImport, SurvivesDamagedFiles) {
       if (what == 3) text.insert(at, text.substr(random.below(static_cast<uint32_t>(text.size())), random.below(40)));
     }
     try {
-      const auto imported = round % 2 == 0 ? htsim(text, round % 3 == 0 ? 6 : 0) : flows(text, {6, {}});
+      const auto imported = round % 2 == 0 ? htsim(text, round % 3 == 0 ? 6 : 0) : flows(text, {.host_count = 6});
       check_workload(imported.workload);
       ++accepted;
     } catch (const Error& error) {
