@@ -80,7 +80,6 @@ void Builder::check() const {
   if (nic.qps_per_connection == 0 || nic.qps_per_connection > 1024) {
     throw_bad_input("hosts.qps_per_connection: found {}; accepted: 1–1024", nic.qps_per_connection);
   }
-  for (const LinkEvent& event : settings_.events) validate(topology_, event);
   check_link_layer(settings_);
 }
 
@@ -151,8 +150,7 @@ void Builder::make_first_subnet() {
   if (!is_infiniband()) return;
   // Hosts have their addresses and service levels from the tables at the start.
   const InfinibandSettings& settings = settings_.switches.infiniband;
-  fabric_->subnets.push_back(
-      std::make_unique<const SubnetTables>(subnet_of(topology_, settings, LinkStates(topology_).up())));
+  fabric_->subnets.push_back(std::make_unique<const SubnetTables>(subnet_of(topology_, settings, at_start_.up())));
   if (!settings.partitions.empty()) {
     fabric_->partitions = std::make_unique<const PartitionTables>(settings.partitions, topology_.host_count);
   }

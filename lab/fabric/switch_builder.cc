@@ -6,7 +6,6 @@
 #include "lab/fabric/lid_routes.h"
 #include "lab/fabric/probe_plan.h"
 #include "lab/host/roce.h"
-#include "lab/ideal/fabric_capacity.h"
 #include "net/error.h"
 
 namespace heddle::lab {
@@ -44,26 +43,23 @@ void SwitchBuilder::make_switches() {
 void SwitchBuilder::make_tables() {
   versions_.resize(topology_.switch_count());
   const bool by_weight = any_scheduler([](const lb::Scheduler& s) { return s.choice == lb::Choice::kWeighted; });
-  LinkStates states(topology_);
-  LinkStates rates = states_at_start(topology_, settings_.events);  // what routing knows of them, for weights
+  LinkStates states = at_start_;  // rates are what routing knows of them, for weights
   const auto add_version = [&](Time from) {
     std::vector<SwitchRoutes> routes = routes_over(states.up());
     std::vector<std::vector<ProbedGroup>> probed(topology_.switch_count());
     if (settings_.switches.path_delay.enabled && !is_infiniband()) probed = plan_probes(topology_, states.up(), routes);
     for (uint32_t i = 0; i < topology_.switch_count(); ++i) {
-      versions_[i].push_back({from, tables_of(topology_.host_count + i, routes[i], rates), std::move(probed[i])});
+      versions_[i].push_back({from, tables_of(topology_.host_count + i, routes[i], states), std::move(probed[i])});
     }
   };
   add_version(0);
   bool changes_routes = false;  // since the last version
   for (size_t i = 0; i < settings_.events.size(); ++i) {
     const LinkEvent& event = settings_.events[i];
+    if (event.at == 0) continue;  // the first version knows
     states.apply(event);
-    changes_routes = changes_routes || event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp;
-    if (event.kind == LinkEvent::Kind::kRate && event.at != 0) {
-      rates.apply(event);
-      changes_routes = changes_routes || by_weight;
-    }
+    changes_routes = changes_routes || event.kind == LinkEvent::Kind::kDown || event.kind == LinkEvent::Kind::kUp ||
+                     (event.kind == LinkEvent::Kind::kRate && by_weight);
     const bool more_at_once = i + 1 < settings_.events.size() && settings_.events[i + 1].at == event.at;
     if (!changes_routes || more_at_once) continue;
     add_version(event.at + settings_.switches.convergence);

@@ -65,7 +65,7 @@ class LeafSpineLinks : public testing::Test {
 TEST_F(LeafSpineLinks, OnlyFlowsOfTheDeadMemberMoveAndTheyComeBack) {
   ASSERT_EQ(uplinks_.size(), 4U);
   const LinkId dead = uplinks_[1];
-  const std::vector<LinkEvent> down{{.at = 0, .link = dead, .kind = LinkEvent::Kind::kDown}};
+  const std::vector<LinkEvent> down{{.at = 1, .link = dead, .kind = LinkEvent::Kind::kDown}};
   std::vector<LinkEvent> down_and_up = down;
   down_and_up.push_back({.at = 40 * kMicrosecond, .link = dead, .kind = LinkEvent::Kind::kUp});
   unsigned moved = 0;
@@ -295,6 +295,27 @@ TEST(FabricLinks, NewRoutesComeWhateverElseHappensAtThatTime) {
     settings.events = events;
     const RunResult result = run_fabric(t, support::workload_of(16, flows), settings);
     EXPECT_EQ(support::drops_of(result, DropReason::kNoLiveNextHop), 0U) << events.size() << " events";
+  }
+}
+
+// Routing, by host or by LID, knows of it from the beginning, however long it takes to hear of later failures.
+TEST(FabricLinks, NothingIsLostToALinkThatWasNeverThere) {
+  const Topology t = build_leaf_spine({.hosts = 8, .leaves = 2, .spines = 2});
+  const Workload workload = workload_of(8, {{.src = 4, .dst = 0, .bytes = 2'000'000}});
+  FabricSettings settings = exact_settings();
+  const LinkId dead = t.links_between(t.leaf_of(0), t.host_count + 2).front();
+  settings.events = {{.at = 0, .link = dead, .kind = LinkEvent::Kind::kDown}};
+  settings.switches.convergence = kSecond;
+  settings.switches.scheduler = *lb::scheduler_named("rps");
+  const RunResult ethernet = run_fabric(t, workload, settings);
+  settings.hosts.link_layer = LinkLayer::kInfiniband;
+  settings.switches.scheduler = *lb::scheduler_named("adaptive");
+  const RunResult infiniband = run_fabric(t, workload, settings);
+  for (const RunResult* result : {&ethernet, &infiniband}) {
+    EXPECT_TRUE(all_done(*result));
+    EXPECT_EQ(support::all_drops(*result), 0U);
+    EXPECT_EQ(result->retransmitted, 0U);
+    EXPECT_EQ(result->links[dead].a_to_b_packets + result->links[dead].b_to_a_packets, 0U);
   }
 }
 
