@@ -290,6 +290,7 @@ void Host::drop_idle_turns(GrowingRing<uint32_t>& turns) {
 
 Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
   SendQueue& queue = send_queues_[index];
+  const bool was_idle = !queue.outstanding();
   const SendPacket next = queue.take(settings_.nic.mtu);
   Packet* packet = packets.take();
   const RoceFields fields{.destination = queue.peer,
@@ -312,7 +313,8 @@ Packet* Host::next_data(uint32_t index, PacketArena::Cache& packets, Time now) {
   }
   if (queue.sent_at != kNever) counters_.gaps.note(now - queue.sent_at);
   queue.sent_at = now;
-  if (!queue.timer_armed) restart_timer(index, now);
+  // After a pause the timer of what was acknowledged long ago may still be armed: its deadline is not this packet's.
+  if (was_idle || !queue.timer_armed) restart_timer(index, now);
   return packet;
 }
 

@@ -73,6 +73,14 @@ class HostTest : public testing::Test {
     RoceWriter(1, 8).write_cnp(cnp, {.destination = 0, .dest_qp = Host::send_queue_number(0)});
     deliver(cnp, at);
   }
+  // Of all packets up to `psn`, to send queue 0.
+  void deliver_ack(uint32_t psn, Time at) {
+    Packet* ack = cache_.take();
+    const RoceFields fields{
+        .destination = 0, .opcode = net::Opcode::kRcAck, .dest_qp = Host::send_queue_number(0), .psn = psn};
+    RoceWriter(1, 8).write_ack(ack, fields, kAethAck, 0);
+    deliver(ack, at);
+  }
   void deliver_pfc(const PfcRequest& request, Time at) {
     Packet* pfc = cache_.take();
     pfc->data_off = 0;
@@ -198,6 +206,24 @@ TEST_F(HostTest, AWindowStopsItUntilAnAckComes) {
   ASSERT_EQ(more.size(), 2U);
   EXPECT_EQ(bth_of(more[0]).psn, 3U);
   EXPECT_EQ(bth_of(more[1]).psn, 4U);
+}
+
+// A message at 0, acknowledged at once, and another shortly before the first one's time would be up: its time-out
+// counts from its own packets, of which none is repeated before.
+TEST_F(HostTest, AnIdleQueuePairsTimerBeginsAnew) {
+  for (const OutOfOrder mode : {OutOfOrder::kInOrderPlacement, OutOfOrder::kGoBackN, OutOfOrder::kSelectiveRepeat}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    now_ = 0;
+    start({.out_of_order = mode, .retransmit_timeout = 100 * kMicrosecond},
+          {{.src = 0, .dst = 1, .bytes = 64}, {.src = 0, .dst = 1, .bytes = 64, .start = 95 * kMicrosecond}});
+    deliver_ack(0, 5 * kMicrosecond);
+    EXPECT_EQ(sent_until(190 * kMicrosecond).size(), 2U) << "each once";
+    EXPECT_EQ(host_->counters().timeouts, 0U);
+    const std::vector<Packet*> repeated = sent_until(220 * kMicrosecond);
+    ASSERT_EQ(repeated.size(), 1U) << "the second, which nobody acknowledged";
+    EXPECT_NEAR(to_microseconds(arrival_of(repeated[0]) - kDelay), 195, 0.02);
+    EXPECT_EQ(host_->counters().timeouts, 1U);
+  }
 }
 
 // Data is ECN-capable only where marks are heeded.
