@@ -80,6 +80,13 @@ struct Half {
   uint64_t to = 0;
   std::vector<MessageId> sent;
   std::vector<Cause> received;  // what its next message has to wait for
+
+  // Beside the last receipt the one before: a fast partner's message may come sooner. All earlier ones are causes of
+  // the last message but one, whose ACK the next message waits for.
+  void note_received(MessageId m) {
+    if (received.size() == 2) received.erase(received.begin());
+    received.push_back({m, TriggerOn::kReceived});
+  }
 };
 
 // One exchange between `rank` and its partner: each sends what `part` says and, from its third message on, holds the
@@ -116,7 +123,7 @@ void exchange_round(Construction& all, std::vector<Half>& halves, uint32_t folde
     }
     const MessageId m = exchange(all, halves, id, rank_of(id, folded), rank_of(partner, folded), bytes);
     after[id].sent = halves[id].sent;
-    after[partner].received = {{m, TriggerOn::kReceived}};
+    after[partner].note_received(m);
   }
   halves = std::move(after);
 }
@@ -129,7 +136,7 @@ void add_halving_doubling(Construction& all, const Collective& collective) {
   for (uint32_t id = 0; id < folded; ++id) {
     const MessageId m = all.send(2 * id + 1, 2 * id, collective.bytes);
     all.note_due(2 * id, m);
-    halves[id].received = {{m, TriggerOn::kReceived}};
+    halves[id].note_received(m);
   }
   for (uint32_t distance = members / 2; distance >= 1; distance /= 2) {
     exchange_round(all, halves, folded, distance, true);

@@ -168,6 +168,30 @@ TEST(Collectives, HalvingDoublingReallyReduces) {
   }
 }
 
+// By the graph alone, whatever the fabric does: a message is not released before its sender has received everything
+// that earlier rounds bring it. Messages are numbered by round: those of the folded ranks, log2 of halving and of
+// doubling with one of every member, and those back to the folded.
+TEST(Collectives, HalvingDoublingSendsOnlyWhatHasArrived) {
+  for (const uint32_t n : {2U, 3U, 4U, 6U, 8U, 11U, 16U, 24U, 33U}) {
+    const Workload workload = collective(n, CollectiveKind::kHalvingDoubling, 1024);
+    std::vector<std::set<MessageId>> before(workload.messages.size());  // what must have been received by the release
+    for (const MessageId cause : topological_order(workload)) {
+      for (const Trigger& trigger : workload.triggers_of(cause)) {  // what has been sent has been received, too
+        before[trigger.to].insert(before[cause].begin(), before[cause].end());
+        before[trigger.to].insert(cause);
+      }
+    }
+    const uint32_t members = std::bit_floor(n);
+    const auto round_of = [&](MessageId m) { return (m + members - (n - members)) / members; };
+    for (MessageId m = 0; m < workload.messages.size(); ++m) {
+      for (MessageId other = 0; other < m; ++other) {
+        if (round_of(other) == round_of(m) || workload.messages[other].dst != workload.messages[m].src) continue;
+        EXPECT_TRUE(before[m].contains(other)) << n << " ranks: message " << m << " without " << other;
+      }
+    }
+  }
+}
+
 TEST(Collectives, AllToAllReachesEveryPairOnce) {
   for (const CollectiveKind kind : {CollectiveKind::kAllToAll, CollectiveKind::kStaggeredAllToAll}) {
     const Workload workload = collective(13, kind, 10);
