@@ -4,6 +4,19 @@
 #include "lab/host/host.h"
 
 namespace heddle::lab {
+namespace {
+
+// Rate::time_for multiplies in 64 bits: at the slowest rates they do not hold the time of a long burst.
+Duration burst_time(Rate rate, uint64_t bytes) {
+  constexpr uint64_t kFitsAtAnyRate = uint64_t{1} << 20U;  // at 1 Mb/s, 2^20 × 8 us in 44.20 fixed point: below 2^63
+  if (bytes <= kFitsAtAnyRate || rate.is_unlimited()) [[likely]] {
+    return rate.time_for(bytes);
+  }
+  __extension__ using Uint128 = unsigned __int128;
+  return static_cast<Duration>(Uint128{bytes} * (8 * kSecond) / rate.bits_per_second());
+}
+
+}  // namespace
 
 void Host::list(uint32_t index, Time now) {
   SendQueue& queue = send_queues_[index];
@@ -57,10 +70,10 @@ void Host::note_sent(uint32_t index, uint64_t wire_bytes, Time now) {
 // proportion to its length (IBTA 9.11), or after each burst of several, as both kinds of congestion control do.
 void Host::pace(uint32_t index, Time now) {
   Paced& paced = paced_[index];
-  Duration gap = paced.static_rate.time_for(paced.burst_bytes);  // 0 if unlimited
+  Duration gap = burst_time(paced.static_rate, paced.burst_bytes);  // 0 if unlimited
   if (!reaction_.empty()) {
     const Rate rate = reaction_[index].rate(now);
-    if (reaction_[index].is_limited()) gap = std::max(gap, rate.time_for(paced.burst_bytes));
+    if (reaction_[index].is_limited()) gap = std::max(gap, burst_time(rate, paced.burst_bytes));
   }
   if (!injection_.empty()) gap = std::max(gap, injection_gap(index, now));
   paced.eligible_at = paced.burst_began + gap;
@@ -72,7 +85,7 @@ void Host::pace(uint32_t index, Time now) {
 // level.
 Duration Host::injection_gap(uint32_t index, Time now) {
   const Paced& burst = paced_[index];
-  const Duration wire_time = settings_.rate.time_for(burst.burst_bytes);
+  const Duration wire_time = burst_time(settings_.rate, burst.burst_bytes);
   const unsigned level = lanes_->writer.level_to(send_queues_[index].peer);
   if (!settings_.nic.ccti->heeds(level)) return wire_time;
   if (gates_.empty()) return wire_time + injection_[index].delay_after(wire_time, now);

@@ -75,6 +75,24 @@ TEST(StaticRate, OfThePathIsThatOfItsSlowestLink) {
   EXPECT_NEAR(gbps, 40 * 4096.0 / (infiniband_data_frame(4096) + 2), 0.4);
 }
 
+// At 1 Mb/s, the slowest link there is: the second of two bursts begins when the first one's wire bytes are over.
+TEST(StaticRate, HoldsForLongBurstsAtLowRates) {
+  const Topology t = build_single_switch({.hosts = 2});
+  constexpr uint64_t kPacket = 4096;
+  for (const uint64_t packets : {4ULL, 400ULL, 600ULL, 4000ULL}) {  // 2^64 / 2^20 / 8 us: 2.2 MB, 526 packets
+    SCOPED_TRACE(packets);
+    FabricSettings settings = settings_on(LinkLayer::kEthernet);
+    settings.hosts.static_rate = Rate(1'000'000);
+    settings.hosts.burst_bytes = packets * kPacket;
+    settings.hosts.retransmit_timeout = 1000 * kSecond;
+    const RunResult result =
+        run_fabric(t, workload_of(2, {{.src = 0, .dst = 1, .bytes = (packets + 1) * kPacket}}), settings);
+    EXPECT_TRUE(all_done(result));
+    const double seconds = static_cast<double>(packets * (kPacket + kDataFrameOverhead + kEthernetOverhead)) * 8 / 1e6;
+    EXPECT_NEAR(static_cast<double>(result.messages[0].received) / 1e12, seconds, 1e-4);
+  }
+}
+
 struct BurstRow {
   const char* description;
   LinkLayer layer;
