@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "lab/host/infiniband.h"
-#include "lab/topology/base_path.h"
+#include "lab/ideal/shortest_ways.h"
 
 namespace heddle::lab {
 namespace {
-
-// Below these, every pair of hosts (leaves) is looked at in fabrics that need not be regular.
-constexpr uint32_t kFewHosts = 512;
-constexpr size_t kSampledLeaves = 64;
-
-bool is_regular(const Topology& topology) { return topology.kind != "graph" && topology.kind != "file"; }
 
 // Every link at the best rate it ever has, down only if it is never up.
 LinkStates best_states(const Topology& topology, const std::vector<LinkEvent>& events) {
@@ -44,81 +38,6 @@ LinkStates best_states(const Topology& topology, const std::vector<LinkEvent>& e
   }
   return best;
 }
-
-void keep_smaller(Duration& smallest, Duration d) {
-  if (smallest == 0 || d < smallest) smallest = d;
-}
-
-// The smallest delays between hosts, with all links up and at full rate.
-class Delays {
- public:
-  Delays(const Topology& topology, uint32_t payload, LinkLayer layer, FabricCapacity& capacity)
-      : topology_(topology),
-        paths_(topology),
-        frame_(payload + data_overhead(layer)),
-        ack_frame_(ack_frame(layer)),
-        capacity_(capacity) {}
-
-  void measure() {
-    if (!is_regular(topology_) && topology_.host_count <= kFewHosts) {
-      for (HostId src = 0; src < topology_.host_count; ++src) measure_from(src, all_hosts());
-      return;
-    }
-    const std::vector<HostId> hosts = hosts_of_leaves();
-    const size_t sources = is_regular(topology_) ? 1 : std::min(hosts.size() / 2, kSampledLeaves);
-    for (size_t i = 0; i < sources; ++i) measure_from(hosts[i * (hosts.size() / sources)], hosts);
-  }
-
- private:
-  std::vector<HostId> all_hosts() const {
-    std::vector<HostId> hosts(topology_.host_count);
-    for (HostId host = 0; host < hosts.size(); ++host) hosts[host] = host;
-    return hosts;
-  }
-
-  // Two hosts of each leaf, or the only one.
-  std::vector<HostId> hosts_of_leaves() const {
-    std::vector<uint8_t> seen(topology_.switch_count());
-    std::vector<HostId> hosts;
-    for (HostId host = 0; host < topology_.host_count; ++host) {
-      uint8_t& of_leaf = seen[topology_.leaf_of(host) - topology_.host_count];
-      if (of_leaf == 2) continue;
-      ++of_leaf;
-      hosts.push_back(host);
-    }
-    return hosts;
-  }
-
-  void measure_from(HostId src, const std::vector<HostId>& destinations) {
-    for (const HostId dst : destinations) {
-      if (src == dst) continue;
-      const Duration way = one_way(src, dst);
-      if (topology_.leaf_of(src) == topology_.leaf_of(dst)) {
-        keep_smaller(capacity_.one_way_in_leaf, way);
-      } else if (topology_.pod_of(src) == topology_.pod_of(dst)) {
-        keep_smaller(capacity_.one_way_in_pod, way);
-      } else {
-        keep_smaller(capacity_.base_one_way, way);
-      }
-      keep_smaller(capacity_.ack_one_way, paths_.one_way(src, dst, ack_frame_));
-    }
-  }
-
-  // Without the packet's time on the slower of the first and last link, which the message's own time holds.
-  Duration one_way(HostId src, HostId dst) const {
-    const auto time_on = [&](HostId host) {
-      const Link& link = topology_.links[topology_.ports[host][0]];
-      return link.rate.time_for(frame_ + static_cast<uint64_t>(link.overhead));
-    };
-    return paths_.one_way(src, dst, frame_) - std::max(time_on(src), time_on(dst));
-  }
-
-  const Topology& topology_;
-  BasePaths paths_;
-  uint64_t frame_;
-  uint64_t ack_frame_;
-  FabricCapacity& capacity_;
-};
 
 void put_leaves(const Topology& topology, const LinkStates& states, FabricCapacity& capacity) {
   constexpr uint32_t none = UINT32_MAX;
@@ -156,6 +75,39 @@ void put_pods(const Topology& topology, const LinkStates& states, FabricCapacity
   }
 }
 
+// What a packet's ways are between two sizes: their smallest is concave in the size, as that of straight lines, so that
+// a straight line from the smallest packet to a full one stays below it.
+void put_ways(const Topology& topology, const LinkStates& states, LinkLayer layer, FabricCapacity& capacity) {
+  const ShortestWays full = shortest_ways(topology, states, capacity.payload_per_packet + data_overhead(layer));
+  const ShortestWays least = shortest_ways(topology, states, 1 + data_overhead(layer));
+  const ShortestWays ack = shortest_ways(topology, states, ack_frame(layer));
+  const double less = std::max(1.0, capacity.payload_per_packet - 1.0);
+  // Where pods count for nothing, all that leave the leaf go across.
+  const bool has_pods = !capacity.pod_of_host.empty();
+  const auto at = [&](const ShortestWays& times, WayTier tier, WayWithout without) {
+    const bool all = tier == WayTier::kAcross && !has_pods;
+    return std::min(times.at(tier, without), all ? times.at(WayTier::kPod, without) : ShortestWays::kNoWay);
+  };
+  const auto way = [&](WayTier tier, WayWithout without) {
+    const Duration most = at(full, tier, without);
+    if (most == ShortestWays::kNoWay) return Way();
+    return Way{most, static_cast<double>(most - at(least, tier, without)) / less};
+  };
+  const auto ways = [&](WayTier tier) {
+    return Ways{way(tier, WayWithout::kHost), way(tier, WayWithout::kLeaf), way(tier, WayWithout::kPod)};
+  };
+  capacity.in_leaf = ways(WayTier::kLeaf);
+  capacity.in_pod = ways(WayTier::kPod);
+  capacity.across = ways(WayTier::kAcross);
+  capacity.ack_one_way = ShortestWays::kNoWay;
+  for (const WayTier tier : {WayTier::kLeaf, WayTier::kPod, WayTier::kAcross}) {
+    capacity.ack_one_way = std::min(capacity.ack_one_way, ack.at(tier, WayWithout::kNone));
+  }
+  if (capacity.ack_one_way == ShortestWays::kNoWay) capacity.ack_one_way = 0;
+  // A fabric of one leaf has no way across.
+  if (capacity.across.host.full == 0) capacity.across = capacity.in_leaf;
+}
+
 }  // namespace
 
 LinkStates states_at_start(const Topology& topology, const std::vector<LinkEvent>& events) {
@@ -167,27 +119,24 @@ LinkStates states_at_start(const Topology& topology, const std::vector<LinkEvent
 }
 
 FabricCapacity capacity_of(const Topology& topology, const std::vector<LinkEvent>& events, const HostSettings& hosts,
-                           Duration trigger_delay, uint64_t smallest_message) {
+                           Duration trigger_delay) {
   FabricCapacity capacity;
   const LinkStates states = best_states(topology, events);
-  int overhead = kMaxLinkOverhead;
   for (HostId host = 0; host < topology.host_count; ++host) {
     const LinkId id = topology.ports[host][0];
     const Rate out = states.rate(id, true);
     const Rate in = states.rate(id, false);
     capacity.host_rate.push_back(out.bits_per_second() > in.bits_per_second() ? out : in);
-    overhead = std::min(overhead, topology.links[id].overhead);
   }
+  capacity.overhead = kMaxLinkOverhead;
+  for (const Link& link : topology.links) capacity.overhead = std::min(capacity.overhead, link.overhead);
   capacity.payload_per_packet = hosts.mtu;
+  capacity.parts_per_message = hosts.qps_per_connection;
   capacity.header_bytes_per_packet = data_overhead(hosts.link_layer);
-  capacity.overhead = overhead;
   capacity.trigger_delay = trigger_delay;
   put_leaves(topology, states, capacity);
   put_pods(topology, states, capacity);
-  const auto payload = static_cast<uint32_t>(std::min<uint64_t>(hosts.mtu, smallest_message));
-  Delays(topology, payload, hosts.link_layer, capacity).measure();
-  // A fabric of one leaf, or one pod, has no way across.
-  if (capacity.base_one_way == 0) capacity.base_one_way = std::max(capacity.one_way_in_leaf, capacity.one_way_in_pod);
+  put_ways(topology, states, hosts.link_layer, capacity);
   return capacity;
 }
 

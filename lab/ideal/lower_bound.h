@@ -3,13 +3,15 @@
 // Three kinds of limit, each computed from the earliest time r(m) at which a message m can be released:
 //
 //   chain   r(m) = its start, or the latest of its triggers' times + its start (with pending = k of more triggers, the
-//           k-th earliest). A trigger's time is r + wire / min(rate of source, rate of destination) + one-way delay of
-//           its cause (+ the ACK's way back for "sent"), + the trigger's delay. So a compute gap costs its length.
+//           k-th earliest). A trigger's time is r + the time of its cause alone (+ the ACK's way back for "sent"), +
+//           the trigger's delay. So a compute gap costs its length. Alone, a message takes the longer of wire /
+//           source's rate + the way of its smallest packet, as that may leave last, and wire / destination's rate + the
+//           way of the packet that can get there first, as a rule a full one.
 //   load    for a set of messages and a resource X that they use, in order of r: busy = max(busy, r(m)) + wire(m) /
-//   C(X);
-//           the set is done no sooner than busy + one-way delay. Resources are every host's link in each direction, and
-//           every leaf's and pod's live capacity to and from the rest of the fabric. Sets are what a message waits for
-//           together, all messages of a job, and those of all jobs (the busiest host over all).
+//           C(X);
+//           the set is done no sooner than busy + the shortest way without X itself. Resources are every host's link in
+//           each direction, and every leaf's and pod's live capacity to and from the rest of the fabric. Sets are what
+//           a message waits for together, all messages of a job, and those of all jobs (the busiest host over all).
 //   step    in jobs that run in steps with pauses between (training; WorkloadBuilder::add_job): all messages of a step
 //           are such a set, and the next step begins when the busiest X has carried it + the shortest one-way delay
 //           + the pause. A ring costs steps × (chunk wire time + one-way delay) by its chains alone.

@@ -105,15 +105,15 @@ workload: {kind: flows, flows: [{src: 0, dst: 1, size: 4096}, {src: 0, dst: 2, s
 
 TEST(FabricCapacity, OfALeafSpine) {
   const Experiment experiment = make("topology: {kind: leaf-spine, hosts: 16, leaves: 4, spines: 2}\n");
-  const FabricCapacity capacity = capacity_of(experiment.topology, {}, {}, kMicrosecond, 2'000'000);
+  const FabricCapacity capacity = capacity_of(experiment.topology, {}, {}, kMicrosecond);
   EXPECT_EQ(capacity.host_rate.at(3), Rate::gbps(100));
   EXPECT_EQ(capacity.leaf_of_host.at(3), 0U);
   EXPECT_EQ(capacity.leaf_of_host.at(4), 1U);
   EXPECT_EQ(capacity.leaf_up_bps.at(1), 200e9);
   EXPECT_EQ(capacity.leaf_down_bps.at(1), 200e9);
   EXPECT_TRUE(capacity.pod_up_bps.empty()) << "each leaf is its own pod";
-  EXPECT_EQ(capacity.one_way_in_leaf, 2 * kMicrosecond + 334'240);
-  EXPECT_EQ(capacity.base_one_way, 4 * kMicrosecond + 3 * 334'240);
+  EXPECT_EQ(capacity.in_leaf.host.full, 2 * kMicrosecond + 334'240);
+  EXPECT_EQ(capacity.across.host.full, 4 * kMicrosecond + 3 * 334'240);
   EXPECT_EQ(capacity.ack_one_way, 2 * (kMicrosecond + 6'880));
 }
 
@@ -125,14 +125,13 @@ events:
   - {at: 0, link: agg2-core0, rate: 25G}
   - {at: 1ms, link: edge1-agg0, state: down}
 )");
-  const FabricCapacity capacity =
-      capacity_of(experiment.topology, experiment.settings.events, {}, kMicrosecond, 2'000'000);
+  const FabricCapacity capacity = capacity_of(experiment.topology, experiment.settings.events, {}, kMicrosecond);
   EXPECT_EQ(capacity.leaf_up_bps.at(0), 100e9) << "down from the beginning";
   EXPECT_EQ(capacity.leaf_up_bps.at(1), 200e9) << "up at first";
   EXPECT_EQ(capacity.pod_up_bps.at(0), 400e9);
   EXPECT_EQ(capacity.pod_up_bps.at(1), 325e9);
-  EXPECT_EQ(capacity.one_way_in_pod, 4 * kMicrosecond + 3 * 334'240);
-  EXPECT_EQ(capacity.base_one_way, 6 * kMicrosecond + 5 * 334'240);
+  EXPECT_EQ(capacity.in_pod.host.full, 4 * kMicrosecond + 3 * 334'240);
+  EXPECT_EQ(capacity.across.host.full, 6 * kMicrosecond + 5 * 334'240);
 }
 
 }  // namespace

@@ -23,10 +23,13 @@ std::vector<HostId> hosts(uint32_t n) {
   return list;
 }
 
+// As long for every packet, whatever is measured.
+Ways constant(Duration way) { return {{way}, {way}, {way}}; }
+
 FabricCapacity one_switch(uint32_t n) {
   FabricCapacity fabric;
   fabric.host_rate.assign(n, Rate::gbps(100));
-  fabric.base_one_way = kOneWay;
+  fabric.across = constant(kOneWay);
   return fabric;
 }
 
@@ -101,7 +104,7 @@ TEST(LowerBound, CollectivesOnOneSwitch) {
 TEST(LowerBound, ARingWhoseNeighboursShareALeafPaysTheLongWayWhereItIsLong) {
   const uint32_t n = 16;
   FabricCapacity fabric = leaves_of(n, 4, 4);
-  fabric.one_way_in_leaf = kOneWay / 3;
+  fabric.in_leaf = constant(kOneWay / 3);
   const uint32_t steps = 2 * (n - 1);
   const uint32_t longest = (steps + 3) / 4;  // that any chunk's way has, beginning with a long one
   const Duration chunk = wire_time(1'000'000);
@@ -142,8 +145,8 @@ TEST(LowerBound, PodsCountBesideLeaves) {
   for (uint32_t host = 0; host < 16; ++host) fabric.pod_of_host.push_back(host / 8);
   fabric.pod_up_bps = {200e9, 200e9};
   fabric.pod_down_bps = fabric.pod_up_bps;
-  fabric.one_way_in_leaf = kMicrosecond;
-  fabric.one_way_in_pod = kMicrosecond * 3 / 2;
+  fabric.in_leaf = constant(kMicrosecond);
+  fabric.in_pod = constant(kMicrosecond * 3 / 2);
   expect_bound(job(16, Shift{2'000'000, 8}), fabric, 4 * w + kOneWay, "all change the pod: 8 through 2 links");
   expect_bound(job(16, Shift{2'000'000, 4}), fabric, 2 * w + kOneWay, "half of them do");
   expect_bound(job(16, Flows{{{0, 4, 2'000'000, 0}}}), fabric, w + kMicrosecond * 3 / 2, "within a pod");
