@@ -1,6 +1,7 @@
 #include "lab/fabric/recovery.h"
 
 #include <algorithm>
+#include <array>
 
 namespace heddle::lab {
 
@@ -8,19 +9,48 @@ namespace {
 
 constexpr double kBack = 0.9;
 
-bool takes_away(const Topology& topology, const LinkEvent& event) {
-  switch (event.kind) {
-    case LinkEvent::Kind::kDown:
-      return true;
-    case LinkEvent::Kind::kUp:
-      return false;
-    case LinkEvent::Kind::kRate:
-      return event.rate.bits_per_second() < topology.links[event.link].rate.bits_per_second();
-    case LinkEvent::Kind::kLoss:
-      return event.loss > topology.links[event.link].loss;
+// The links as one event after another leaves them.
+class Links {
+ public:
+  explicit Links(const Topology& topology) : states_(topology) {
+    for (const Link& link : topology.links) loss_.push_back({link.loss, link.loss});
   }
-  return false;
-}
+
+  // Whether the event takes capacity or packets away that there were until then.
+  bool takes_away(const LinkEvent& event) const {
+    if (!states_.is_up(event.link)) return false;
+    switch (event.kind) {
+      case LinkEvent::Kind::kDown:
+        return true;
+      case LinkEvent::Kind::kUp:
+        return false;
+      case LinkEvent::Kind::kRate:
+        return in_any_direction(event, [&](bool from_a) {
+          return event.rate.bits_per_second() < states_.rate(event.link, from_a).bits_per_second();
+        });
+      case LinkEvent::Kind::kLoss:
+        return in_any_direction(event, [&](bool from_a) { return event.loss > loss_[event.link][from_a ? 0 : 1]; });
+    }
+    return false;
+  }
+
+  void apply(const LinkEvent& event) {
+    states_.apply(event);
+    if (event.kind != LinkEvent::Kind::kLoss) return;
+    if (event.direction != LinkDirection::kBToA) loss_[event.link][0] = event.loss;
+    if (event.direction != LinkDirection::kAToB) loss_[event.link][1] = event.loss;
+  }
+
+ private:
+  template <typename Condition>
+  static bool in_any_direction(const LinkEvent& event, const Condition& condition) {
+    return (event.direction != LinkDirection::kBToA && condition(true)) ||
+           (event.direction != LinkDirection::kAToB && condition(false));
+  }
+
+  LinkStates states_;
+  std::vector<std::array<double, 2>> loss_;  // from end a, from end b
+};
 
 uint64_t lost_by_failures(const RunResult& result) {
   uint64_t lost = 0;
@@ -70,8 +100,11 @@ void judge_goodput(const RunResult& result, Duration interval, Recovery& recover
 
 std::optional<Recovery> recovery_of(const Topology& topology, const std::vector<LinkEvent>& events,
                                     const RunResult& result, Duration interval) {
+  Links links(topology);
   const auto failure = std::find_if(events.begin(), events.end(), [&](const LinkEvent& event) {
-    return event.at != 0 && takes_away(topology, event);
+    const bool found = event.at != 0 && links.takes_away(event);
+    links.apply(event);
+    return found;
   });
   if (failure == events.end() || failure->at >= result.ended_at) return std::nullopt;
   Recovery recovery;

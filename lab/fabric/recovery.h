@@ -1,4 +1,5 @@
-// How a run came through a failure: the first link event after its start that takes capacity or packets away.
+// How a run came through a failure: the first link event after its start that takes away capacity that there was until
+// then, or packets that arrived until then.
 #pragma once
 
 #include <optional>

@@ -87,6 +87,41 @@ TEST(Recovery, IsOfEventsThatTakeSomethingAwayLater) {
   }
 }
 
+// It is the state before the event that counts, in the direction that the event is about.
+TEST(Recovery, IsOfWhatWasThereBefore) {
+  const Topology t = fabric();
+  using Kind = LinkEvent::Kind;
+  const auto rate = [](Time at, int gbps, LinkDirection direction = LinkDirection::kBoth) {
+    return LinkEvent{.at = at, .link = 1, .kind = Kind::kRate, .direction = direction, .rate = Rate::gbps(gbps)};
+  };
+  const auto loss = [](Time at, double of, LinkDirection direction = LinkDirection::kBoth) {
+    return LinkEvent{.at = at, .link = 1, .kind = Kind::kLoss, .direction = direction, .loss = of};
+  };
+  const LinkEvent down{.at = 0, .link = 1, .kind = Kind::kDown};
+  const struct {
+    const char* what;
+    std::vector<LinkEvent> events;
+    std::optional<Time> at;
+  } rows[] = {
+      {"a rise to less than the link was built for", {rate(0, 10), rate(5, 50)}, std::nullopt},
+      {"a fall to what the link was built for", {rate(0, 400), rate(5, 100)}, 5},
+      {"a fall after a rise", {rate(0, 10), rate(5, 50), rate(6, 20)}, 6},
+      {"a fall of the other direction",
+       {rate(0, 400, LinkDirection::kAToB), rate(5, 100, LinkDirection::kBToA)},
+       std::nullopt},
+      {"a fall of both, of which one falls", {rate(0, 400, LinkDirection::kAToB), rate(5, 100)}, 5},
+      {"less loss than before", {loss(0, 0.5), loss(5, 0.1)}, std::nullopt},
+      {"more loss than before", {loss(0, 0.5), loss(5, 0.1), loss(6, 0.2)}, 6},
+      {"loss the other way", {loss(0, 0.5, LinkDirection::kAToB), loss(5, 0.1, LinkDirection::kBToA)}, 5},
+      {"of a link that is down", {down, rate(5, 10), loss(6, 0.1)}, std::nullopt},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    const auto recovery = recovery_of(t, row.events, steady(), kInterval);
+    EXPECT_EQ(recovery ? std::optional(recovery->at) : std::nullopt, row.at);
+  }
+}
+
 // A spine loses its link to leaf0: other leaves send into the hole until routing has converged, and what was lost is
 // sent again after the time-out.
 TEST(Recovery, OfALinkFailureInAFabric) {
