@@ -41,6 +41,9 @@ struct LinkLoad {
   uint64_t a_to_b_bytes = 0;  // frames, with the link's overhead
   uint64_t b_to_a_packets = 0;
   uint64_t b_to_a_bytes = 0;
+  // How long that took; nothing where the rate never changed, so that bytes and rate say it.
+  std::optional<Duration> a_to_b_busy{};
+  std::optional<Duration> b_to_a_busy{};
 };
 
 // Flow control at one port of a switch. All zeros are left out of the result.

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -133,6 +134,7 @@ class alignas(64) Wire {
       const DropReason fate = sent_.mishaps->fate_of(frame_bytes, start, end + sent_.delay);
       if (fate != DropReason::kNone) return fate;
       if (sent_.mishaps->capture != nullptr) sent_.mishaps->capture->add(packet, end);
+      sent_.mishaps->busy += end - start;
     }
     if (outbox_[parity].empty()) sent_.bell.ring(parity);
     outbox_[parity].push({packet, end + sent_.delay});
@@ -144,6 +146,13 @@ class alignas(64) Wire {
   void announce_by(Inbox::Bell bell) { sent_.bell = bell; }
   // Keeps a copy of all that is sent from now on in `buffer`.
   void capture_into(CaptureBuffer& buffer) { mishaps().capture = &buffer; }
+  // Adds up how long it sends: for links whose rate changes, where bytes do not say it.
+  void measure_busy() { mishaps().measures_busy = true; }
+  // What has been added up; nothing if it was not asked for.
+  std::optional<Duration> busy() const {
+    if (sent_.mishaps == nullptr || !sent_.mishaps->measures_busy) return std::nullopt;
+    return sent_.mishaps->busy;
+  }
   uint64_t packets() const { return sent_.packets; }
   uint64_t wire_bytes() const {
     return static_cast<uint64_t>(static_cast<int64_t>(sent_.frame_bytes) +
@@ -197,7 +206,7 @@ class alignas(64) Wire {
   uint64_t in_flight() const { return late_.size() + outbox_[0].size() + outbox_[1].size(); }
 
  private:
-  // What befalls packets of a link that is not perfect, and who looks at them.
+  // What befalls packets of a link that is not perfect, who looks at them, and how long they take if that varies.
   struct Mishaps {
     DropReason fate_of(uint32_t frame_bytes, Time start, Time arrival);
 
@@ -208,6 +217,8 @@ class alignas(64) Wire {
     Random random;
     std::vector<Change> changes{};
     CaptureBuffer* capture = nullptr;
+    bool measures_busy = false;
+    Duration busy = 0;  // of packets that were not lost
   };
   Mishaps& mishaps() {
     if (sent_.mishaps == nullptr) sent_.mishaps.reset(new Mishaps{.random = Random(sent_.seed)});
@@ -222,7 +233,7 @@ class alignas(64) Wire {
     Inbox::Bell bell;
     int overhead;
     uint64_t seed;
-    std::unique_ptr<Mishaps> mishaps;  // null: nothing is ever lost, nobody listens
+    std::unique_ptr<Mishaps> mishaps;  // null: nothing is lost, nobody listens, one rate
   };
   std::array<Outbox, 2> outbox_;  // by the parity of the window in which it is filled
   alignas(64) Sent sent_;

@@ -132,6 +132,10 @@ void Builder::make_wires() {
       fabric_->wires.back().plan(std::move(changes[id][way]));
     }
   }
+  for (const LinkEvent& event : settings_.events) {
+    if (event.kind != LinkEvent::Kind::kRate) continue;
+    for (unsigned way = 0; way < 2; ++way) fabric_->wires[2 * event.link + way].measure_busy();
+  }
 }
 
 void Builder::make_captures() {

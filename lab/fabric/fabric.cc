@@ -343,7 +343,8 @@ RunResult Run::collect(RunResult::End end, Time at) {
   for (size_t i = 0; i < fabric_->wires.size(); i += 2) {
     const Wire& forth = fabric_->wires[i];
     const Wire& back = fabric_->wires[i + 1];
-    result.links.push_back({forth.packets(), forth.wire_bytes(), back.packets(), back.wire_bytes()});
+    result.links.push_back(
+        {forth.packets(), forth.wire_bytes(), back.packets(), back.wire_bytes(), forth.busy(), back.busy()});
     result.packets_in_flight += forth.in_flight() + back.in_flight();
   }
   result.packet_hops = packet_hops();

@@ -220,9 +220,10 @@ void Report::put_fabric(Json& json) const {
 
   json["busiest_link"] = nullptr;
   double longest = 0;
-  const auto consider = [&](LinkId link, NodeId from, uint64_t bytes, uint64_t packets) {
-    const double us =
-        static_cast<double>(bytes) * 8e6 / static_cast<double>(experiment_.topology.links[link].rate.bits_per_second());
+  const auto consider = [&](LinkId link, NodeId from, uint64_t bytes, uint64_t packets, std::optional<Duration> busy) {
+    const double us = busy ? to_microseconds(*busy)
+                           : static_cast<double>(bytes) * 8e6 /
+                                 static_cast<double>(experiment_.topology.links[link].rate.bits_per_second());
     if (us <= longest) return;
     longest = us;
     json["busiest_link"] = {{"link", link_name(experiment_.topology, link)},
@@ -233,8 +234,8 @@ void Report::put_fabric(Json& json) const {
   };
   for (LinkId link = 0; link < result_.links.size(); ++link) {
     const LinkLoad& load = result_.links[link];
-    consider(link, experiment_.topology.links[link].a, load.a_to_b_bytes, load.a_to_b_packets);
-    consider(link, experiment_.topology.links[link].b, load.b_to_a_bytes, load.b_to_a_packets);
+    consider(link, experiment_.topology.links[link].a, load.a_to_b_bytes, load.a_to_b_packets, load.a_to_b_busy);
+    consider(link, experiment_.topology.links[link].b, load.b_to_a_bytes, load.b_to_a_packets, load.b_to_a_busy);
   }
   put_credits(json);
   put_deadlock(json);

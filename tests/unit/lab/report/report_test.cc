@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lab/fabric/fabric.h"
 #include "lab/scenario/experiment.h"
 
 namespace heddle::lab {
@@ -111,6 +112,27 @@ TEST(Report, EveryMetricByHand) {
 }
 
 // Its configuration makes the same run again: what was left to the scheme and the run's seed is written out.
+// 100 packets of 4178 bytes on the wire: 48 begin at 10G before the rate changes, the others at 100G.
+TEST(Report, ALinkIsBusyAtTheRatesThatItHas) {
+  const std::string yaml =
+      "topology: {kind: single-switch, hosts: 2}\n"
+      "hosts: {start_jitter: false}\n"
+      "workload: {kind: flows, flows: [{src: 0, dst: 1, size: 409600}]}\n"
+      "events: [{at: 0, link: \"host0:0\", rate: 10G}";
+  const auto busiest = [](const std::string& text) {
+    const Experiment experiment = prepare(load_scenario_text(text, "x.yaml"));
+    const RunResult result = run_fabric(experiment.topology, experiment.workload, experiment.settings);
+    return Report(experiment, result).to_json()["busiest_link"];
+  };
+  const Json slow = busiest(yaml + "]\n");
+  EXPECT_EQ(slow["from"], "host0");
+  EXPECT_EQ(slow["packets"], 100);
+  EXPECT_DOUBLE_EQ(slow["busy_us"], 100 * 4178 * 8e-4);
+  const Json faster = busiest(yaml + ", {at: 160us, link: \"host0:0\", rate: 100G}]\n");
+  EXPECT_EQ(faster["from"], "host0");
+  EXPECT_DOUBLE_EQ(faster["busy_us"], 48 * 4178 * 8e-4 + 52 * 4178 * 8e-5);
+}
+
 TEST(Report, HoldsTheEffectiveConfigurationAndVersion) {
   const Experiment experiment = three_messages();
   const RunResult result = all_done();
