@@ -44,8 +44,8 @@ void add_flow_control(const FlowControlSettings& from, const std::vector<FlowCon
         queues[tc].shared = from.lossy;
         continue;
       }
-      const uint64_t headroom =
-          from.headroom.value_or(needed_headroom(port.rate, port.delay, port.frame, port.overhead, lossless_classes));
+      const uint64_t headroom = from.headroom.value_or(
+          needed_headroom(port.peer_rate, port.delay, port.frame, port.overhead, lossless_classes));
       groups[tc] = {.lossless = true,
                     .reserved = 0,
                     .shared = from.port_buffer == 0 ? from.xoff : xoff_within(from.port_buffer, headroom, name),

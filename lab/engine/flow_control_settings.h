@@ -37,12 +37,13 @@ struct FlowControlSettings {
 
 // What still arrives at a port after XOFF: the frame that crosses it, the one that the peer has begun, what the peer
 // sends while a frame of ours holds up the pause (one full frame, the pauses of `classes` classes) and while pause and
-// data are under way. `frame` and `overhead` in bytes.
+// data are under way. `rate` is the peer's. `frame` and `overhead` in bytes.
 uint64_t needed_headroom(Rate rate, Duration delay, uint32_t frame, int overhead, unsigned classes);
 
 // One port of a switch.
 struct FlowControlPort {
   Rate rate;
+  Rate peer_rate;  // at which it is sent to
   Duration delay = 0;
   uint32_t frame = 0;  // the longest that passes
   int overhead = 0;

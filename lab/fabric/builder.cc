@@ -189,7 +189,7 @@ void Builder::make_hosts() {
     Host::Settings host;
     host.id = id;
     host.first_switch = topology_.leaf_of(id);
-    host.rate = link.rate;
+    host.rate = rate_at_start(link_id, id);
     host.overhead = link.overhead;
     host.link_delay = link.delay;
     host.trigger_delay = settings_.run.trigger_delay != 0 ? settings_.run.trigger_delay : smallest_delay;
@@ -201,7 +201,7 @@ void Builder::make_hosts() {
     if (is_infiniband()) host.lanes = host_lanes(id);
     for (const LinkEvent& event : settings_.events) {
       const bool ours =
-          event.link == link_id && event.kind == LinkEvent::Kind::kRate &&
+          event.at != 0 && event.link == link_id && event.kind == LinkEvent::Kind::kRate &&
           (event.direction == LinkDirection::kBoth || (event.direction == LinkDirection::kAToB) == is_a(link_id, id));
       if (ours) host.rate_changes.push_back({event.at, event.rate});
     }
@@ -215,7 +215,7 @@ void Builder::connect_queue_pairs() {
   std::map<std::pair<HostId, HostId>, uint32_t> first_send_queue;
   std::vector<uint32_t> receive_queues(topology_.host_count, 0);
   std::optional<BasePaths> paths;
-  if (settings_.hosts.static_rate_of_path) paths.emplace(topology_);
+  if (settings_.hosts.static_rate_of_path) paths.emplace(topology_, at_start_);
   for (MessageId m = 0; m < workload_.messages.size(); ++m) {
     const Message& message = workload_.messages[m];
     Host& source = *fabric_->hosts[message.src];

@@ -170,13 +170,14 @@ dataplane::PipelineSettings SwitchBuilder::pipeline_settings(NodeId node) const 
     port.ingress.macs = {mac_of(node)};
     port.resequence = topology_.is_host(link.a) || topology_.is_host(link.b);
     port.max_frame = 16'384;
-    port.egress.rate = link.rate;
+    port.egress.rate = rate_at_start(id, node);
     port.egress.overhead = link.overhead;
     for (dataplane::ClassSettings& of : port.egress.classes) of.limit_bytes = settings_.switches.queue_limit;
     // CNPs and network control, as a real switch has it: late, they make congestion worse.
     port.egress.classes[6].strict = port.egress.classes[7].strict = true;
     settings.ports.push_back(std::move(port));
-    described.push_back({.rate = link.rate,
+    described.push_back({.rate = rate_at_start(id, node),
+                         .peer_rate = rate_at_start(id, topology_.other_end(id, node)),
                          .delay = link.delay,
                          .frame = settings_.hosts.mtu + kDataFrameOverhead,
                          .overhead = link.overhead,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/ideal/fabric_capacity.h"
 #include "lab/scenario/build_topology.h"
 #include "lab/topology/import_text.h"
 #include "net/error.h"
@@ -14,16 +15,17 @@ namespace {
 BuiltWorkload import(const WorkloadFile& file, const std::string& place, const Topology& topology);
 LinkEvent event_of(const HtsimFailure& failure, const Topology& topology);
 std::vector<std::vector<HostId>> place(const std::vector<JobSpec>& jobs, uint32_t host_count);
-Job make_job(const JobSpec& spec, std::vector<HostId> hosts, const Topology& topology);
+Job make_job(const JobSpec& spec, std::vector<HostId> hosts, const Topology& topology, const LinkStates& at_start);
 
 }  // namespace
 
-BuiltWorkload build_workload(const Scenario& scenario, const Topology& topology) {
+BuiltWorkload build_workload(const Scenario& scenario, const Topology& topology, const std::vector<LinkEvent>& events) {
   const WorkloadSpec& spec = scenario.workload;
   if (spec.file) return import(*spec.file, spec.place, topology);
   const std::vector<std::vector<HostId>> hosts = place(spec.jobs, topology.host_count);
+  const LinkStates at_start = states_at_start(topology, events);
   std::vector<Job> jobs;
-  for (size_t i = 0; i < spec.jobs.size(); ++i) jobs.push_back(make_job(spec.jobs[i], hosts[i], topology));
+  for (size_t i = 0; i < spec.jobs.size(); ++i) jobs.push_back(make_job(spec.jobs[i], hosts[i], topology, at_start));
   return {at_place(spec.place, "", [&] { return make_workload(topology.host_count, jobs); }), {}, {}};
 }
 
@@ -91,12 +93,14 @@ std::vector<std::vector<HostId>> place(const std::vector<JobSpec>& jobs, uint32_
   return placed;
 }
 
-// The rate that a load is a share of: of the slowest host's link.
-Rate slowest_host(const std::vector<HostId>& hosts, const Topology& topology) {
+// The rate that a load is a share of: of the slowest host's link, in its slower direction.
+Rate slowest_host(const std::vector<HostId>& hosts, const Topology& topology, const LinkStates& at_start) {
   Rate slowest = kMaxLinkRate;
   for (const HostId host : hosts) {
-    const Rate rate = topology.links[topology.ports[host][0]].rate;
-    if (rate.bits_per_second() < slowest.bits_per_second()) slowest = rate;
+    for (const bool from_a : {true, false}) {
+      const Rate rate = at_start.rate(topology.ports[host][0], from_a);
+      if (rate.bits_per_second() < slowest.bits_per_second()) slowest = rate;
+    }
   }
   return slowest;
 }
@@ -109,7 +113,7 @@ struct ReadSizes {
   }
 };
 
-Job make_job(const JobSpec& spec, std::vector<HostId> hosts, const Topology& topology) {
+Job make_job(const JobSpec& spec, std::vector<HostId> hosts, const Topology& topology, const LinkStates& at_start) {
   const uint64_t seed = spec.seed.value_or(1);
   Job job{spec.name, {std::move(hosts), spec.start}, spec.pattern};
   if (auto* permutation = std::get_if<Permutation>(&job.pattern)) permutation->seed = seed;
@@ -119,7 +123,7 @@ Job make_job(const JobSpec& spec, std::vector<HostId> hosts, const Topology& top
     poisson->sizes =
         at_place(spec.place, file == nullptr ? "" : file->file, [&] { return std::visit(ReadSizes(), spec.sizes); });
     poisson->seed = seed;
-    poisson->host_rate = slowest_host(job.ranks.hosts, topology);
+    poisson->host_rate = slowest_host(job.ranks.hosts, topology, at_start);
   }
   return job;
 }

@@ -18,7 +18,8 @@ struct BuiltWorkload {
 };
 
 // Places the jobs of a resolved scenario and makes their messages. Jobs with `hosts` run there, whoever else does; the
-// others, in their order, on hosts that no other job has. Throws bad input that starts with the job's place.
-BuiltWorkload build_workload(const Scenario& scenario, const Topology& topology);
+// others, in their order, on hosts that no other job has. What `events` do at time 0 counts where a load is a share of
+// a rate. Throws bad input that starts with the job's place.
+BuiltWorkload build_workload(const Scenario& scenario, const Topology& topology, const std::vector<LinkEvent>& events);
 
 }  // namespace heddle::lab

@@ -43,7 +43,7 @@ Experiment prepare(const Scenario& scenario) {
   }
   settings.events = build_events(experiment.topology, experiment.scenario.events);
 
-  BuiltWorkload built = build_workload(experiment.scenario, experiment.topology);
+  BuiltWorkload built = build_workload(experiment.scenario, experiment.topology, settings.events);
   experiment.workload = std::move(built.workload);
   experiment.notes.insert(experiment.notes.end(), built.notes.begin(), built.notes.end());
   settings.events.insert(settings.events.begin(), built.failures.begin(), built.failures.end());

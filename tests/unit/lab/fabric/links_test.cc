@@ -319,5 +319,50 @@ TEST(FabricLinks, NothingIsLostToALinkThatWasNeverThere) {
   }
 }
 
+// A link that has another rate from the beginning is a link of that rate, whatever is worked out from rates.
+TEST(FabricLinks, ARateAtTheStartIsTheLinksRate) {
+  constexpr Rate kRate = Rate::gbps(25);
+  const auto incast =
+      workload_of(3, {{.src = 0, .dst = 2, .bytes = 8'000'000}, {.src = 1, .dst = 2, .bytes = 8'000'000}});
+  const Topology fast = build_single_switch({.hosts = 3, .link = {.rate = Rate::gbps(400)}});
+  const Topology slow = build_single_switch({.hosts = 3, .link = {.rate = kRate}});
+  std::vector<LinkEvent> events;
+  for (LinkId link = 0; link < 3; ++link) {
+    events.push_back({.at = 0, .link = link, .kind = LinkEvent::Kind::kRate, .rate = kRate});
+  }
+  FabricSettings plain = exact_settings();
+  plain.hosts.start_jitter = true;
+  FabricSettings dcqcn = plain;
+  dcqcn.hosts.dcqcn = flowctl::dcqcn_sets().front();
+  dcqcn.switches.flow_control.ecn = {.min_bytes = 100'000, .max_bytes = 400'000, .max_probability = 0.2};
+  FabricSettings pauses = plain;
+  pauses.switches.flow_control.buffer = 1'000'000;
+  pauses.switches.flow_control.lossless = 1U << 3U;
+  const struct {
+    const char* what;
+    FabricSettings settings;
+  } rows[] = {{"start jitter", plain}, {"DCQCN", dcqcn}, {"headroom", pauses}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    FabricSettings settings = row.settings;
+    const RunResult built = run_fabric(slow, incast, settings);
+    EXPECT_TRUE(all_done(built));
+    settings.events = events;
+    support::expect_same(built, run_fabric(fast, incast, settings));
+  }
+}
+
+// A host that keeps to the rate of its path leaves nothing to queue before the slow link.
+TEST(FabricLinks, AStaticRateIsThatOfThePathAtTheStart) {
+  const Topology t = build_leaf_spine({.hosts = 8, .leaves = 2, .spines = 1});
+  FabricSettings settings = exact_settings();
+  settings.hosts.static_rate_of_path = true;
+  const LinkId slow = t.links_between(t.leaf_of(0), t.host_count + 2).front();
+  settings.events = {{.at = 0, .link = slow, .kind = LinkEvent::Kind::kRate, .rate = Rate::gbps(10)}};
+  const RunResult result = run_fabric(t, workload_of(8, {{.src = 0, .dst = 4, .bytes = 2'000'000}}), settings);
+  EXPECT_TRUE(all_done(result));
+  EXPECT_LT(result.peak_queue_bytes, 3 * kDataWire);
+}
+
 }  // namespace
 }  // namespace heddle::lab

@@ -496,6 +496,18 @@ TEST(Scenario, FlowsOfAFileRunBetweenTheHostsThatItNames) {
   std::filesystem::remove_all(folder);
 }
 
+// Events at time 0 hold from the beginning, for what a load is a share of too.
+TEST(Scenario, ALoadIsAShareOfTheRateAtTheStart) {
+  const std::string poisson = "workload: {kind: poisson, load: 50%, duration: 1ms}\n";
+  const Experiment built = prepare(load("topology: {kind: single-switch, hosts: 2, link: {rate: 10G}}\n" + poisson));
+  const Experiment slowed = prepare(load("topology: {kind: single-switch, hosts: 2}\n" + poisson +
+                                         "events: [{at: 0, link: \"host1:0\", rate: 10G, direction: in}]\n"));
+  ASSERT_EQ(slowed.workload.messages.size(), built.workload.messages.size());
+  for (MessageId m = 0; m < built.workload.messages.size(); ++m) {
+    EXPECT_EQ(slowed.workload.messages[m].start, built.workload.messages[m].start);
+  }
+}
+
 TEST(Scenario, EndsAtFiftyTimesTheLowerBoundUnlessItSays) {
   const std::string yaml = "{topology: {kind: single-switch, hosts: 2}, workload: {kind: shift, size: 20MB}, ";
   const Experiment open = prepare(load(yaml + "run: {until: done}}"));
