@@ -177,6 +177,15 @@ double Bound::effect_delay(const Trigger& trigger) const {
   return static_cast<double>(trigger.delay + (remote ? fabric_.trigger_delay : 0));
 }
 
+// What fifty times of still fits into a Time: no run goes on for longer.
+Time time_of(double picoseconds) {
+  constexpr double kLongest = 3e17;
+  if (picoseconds <= kLongest) return static_cast<Time>(picoseconds);
+  throw_bad_input(
+      "found a workload that takes at least {:.0f} s; accepted: up to {:.0f} s (less data, or faster links)",
+      picoseconds / 1e12, kLongest / 1e12);
+}
+
 LowerBound Bound::summary() {
   std::vector<std::vector<MessageId>> of_job(workload_.jobs.size());
   std::vector<MessageId> all;
@@ -190,7 +199,7 @@ LowerBound Bound::summary() {
   for (uint32_t job = 0; job < of_job.size(); ++job) {
     const FabricLoad::Finish load = load_.finish(of_job[job], released_);
     const double end = std::max(job_end_[job], load.at);
-    bound.job_end.push_back(static_cast<Time>(end));
+    bound.job_end.push_back(time_of(end));
     if (end <= makespan) continue;
     makespan = end;
     const std::string chain = workload_.job_runs_in_steps[job] != 0 ? "phases" : "longest chain";
@@ -201,7 +210,7 @@ LowerBound Bound::summary() {
     makespan = load.at;
     bound.limit = load_.name(load.resource) + ", all jobs";
   }
-  bound.makespan = static_cast<Time>(std::max(makespan, 0.0));
+  bound.makespan = time_of(std::max(makespan, 0.0));
   return bound;
 }
 

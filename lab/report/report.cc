@@ -118,13 +118,18 @@ Json Report::flow_json() const {
   return json;
 }
 
+// Null where the end was not reached, or nothing was to be done.
+Json efficiency(Time bound, Time end) {
+  if (end == kNever || end == 0) return Json();
+  return static_cast<double>(bound) / static_cast<double>(end);
+}
+
 void Report::put_makespan(Json& json) const {
   const Time end = end_of(kAllJobs);
   json["makespan_us"] = microseconds(end);
   json["lower_bound_us"] = to_microseconds(experiment_.bound.makespan);
   json["lower_bound_by"] = experiment_.bound.limit;
-  json["efficiency"] =
-      end == kNever ? Json() : Json(static_cast<double>(experiment_.bound.makespan) / static_cast<double>(end));
+  json["efficiency"] = efficiency(experiment_.bound.makespan, end);
   uint64_t bytes = 0;
   for (MessageId m = 0; m < experiment_.workload.messages.size(); ++m) {
     if (result_.messages[m].received != kNever) bytes += experiment_.workload.messages[m].bytes;
@@ -153,11 +158,10 @@ Json Report::jobs_json() const {
   for (uint32_t job = 0; job < workload.jobs.size(); ++job) {
     const Time end = end_of(job);
     const Time bound = experiment_.bound.job_end[job];
-    const bool applies = end != kNever && end != 0;
     jobs.push_back({{"name", workload.jobs[job]},
                     {"makespan_us", microseconds(end)},
                     {"lower_bound_us", to_microseconds(bound)},
-                    {"efficiency", applies ? Json(static_cast<double>(bound) / static_cast<double>(end)) : Json()}});
+                    {"efficiency", efficiency(bound, end)}});
   }
   return jobs;
 }

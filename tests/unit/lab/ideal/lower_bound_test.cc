@@ -247,6 +247,17 @@ TEST(LowerBound, RefusesAFabricThatDoesNotFit) {
 }
 
 // Where the ideal executor can reach the bound, it is the makespan.
+// Times are 64-bit picoseconds, 213 days; what would not fit into them fifty times over is no run.
+TEST(LowerBound, RefusesWorkloadsOfDays) {
+  FabricCapacity slow = one_switch(4);
+  slow.host_rate.assign(4, Rate(1'000'000));
+  const auto incast = [](uint64_t bytes) {
+    return job(4, Flows{{{.src = 0, .dst = 3, .bytes = bytes}, {.src = 1, .dst = 3, .bytes = bytes}}});
+  };
+  EXPECT_NEAR(to_seconds(lower_bound(incast(1'000'000'000), slow).makespan), 16'000, 1'000);
+  EXPECT_THROW(lower_bound(incast(uint64_t{1} << 40U), slow), Error);
+}
+
 TEST(LowerBound, IsReachedByIdealSchedules) {
   const IdealFabric ideal{80, kOneWay, kOneWay, 0, true};
   for (const uint32_t n : {2U, 5U, 8U, 16U}) {

@@ -179,6 +179,16 @@ TEST(Report, NothingDone) {
   EXPECT_EQ(json["drops"], Json::object());
 }
 
+TEST(Report, OfAWorkloadWithoutFlows) {
+  const Experiment experiment = prepare(load_scenario_text(
+      "{topology: {kind: single-switch, hosts: 3}, workload: {kind: poisson, duration: 1ns}}", "x.yaml"));
+  ASSERT_TRUE(experiment.workload.messages.empty());
+  const RunResult result = run_fabric(experiment.topology, experiment.workload, experiment.settings);
+  const Json report = Report(experiment, result).to_json();
+  EXPECT_TRUE(report["efficiency"].is_null());
+  EXPECT_TRUE(report["utilization"].is_null());
+}
+
 TEST(Report, FlowsAsCsv) {
   const Experiment experiment = three_messages();
   RunResult result = all_done();
