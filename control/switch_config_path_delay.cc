@@ -25,14 +25,11 @@ using Json = nlohmann::ordered_json;
 // Room for more hops would not fit into an IP packet of the least MTU there is: 576 bytes of IPv4, 1,280 of IPv6.
 constexpr unsigned kMostHops = 14;
 
-// One that packets to it, and from it, cross routers with (dataplane/route.h, check_routable).
+// One that packets to it, and from it, cross routers with (dataplane/route.h).
 bool is_routable(const net::IpAddress& address) {
   const auto& bytes = address.bytes;
   if (address.family == net::IpFamily::kIpv4) return dataplane::kIpv4Unicast[bytes[0]];
-  const bool link_local_or_multicast = bytes[0] == 0xff || (bytes[0] == 0xfe && bytes[1] >= 0x80);
-  const bool unspecified_or_loopback =
-      std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; }) && bytes[15] <= 1;
-  return !link_local_or_multicast && !unspecified_or_loopback;
+  return dataplane::is_ipv6_unicast(bytes.data());
 }
 
 net::IpAddress read_address(const Value& value) {

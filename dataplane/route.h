@@ -41,6 +41,14 @@ struct Destinations {
   unsigned ipv6 = 0;      // how many packets are IPv6
 };
 
+// Whether a router forwards to and from the IPv6 address: neither multicast, nor link-local (fe80::/10), unspecified or
+// loopback. Site-local ones are global to it (RFC 4291 2.5.7).
+inline bool is_ipv6_unicast(const uint8_t* address) {
+  if (address[0] == 0xff || (address[0] == 0xfe && (address[1] & 0xc0U) == 0x80)) return false;
+  // ::/127, in network order: all but the last bit are zero
+  return net::load<uint64_t>(address) != 0 || (net::load<uint64_t>(address + 8) & ~(uint64_t{1} << 56U)) != 0;
+}
+
 // Looks up `count` ≤ kBurst parsed packets and writes PacketMeta::route.
 void route(const RouteLookup& lookup, const Destinations& to, Packet* const* packets, unsigned count);
 
@@ -59,16 +67,10 @@ inline DropReason check_routable(const uint8_t* frame, const PacketMeta& meta) {
     if (ip[8] <= 1) return DropReason::kTtlExpired;
     return DropReason::kNone;
   }
-  const auto link_local_or_multicast = [](const uint8_t* a) { return a[0] == 0xff || (a[0] == 0xfe && a[1] >= 0x80); };
-  const auto unspecified_or_loopback = [](const uint8_t* a) {
-    // ::/127, in network order: all but the last bit are zero
-    return net::load<uint64_t>(a) == 0 && (net::load<uint64_t>(a + 8) & ~(uint64_t{1} << 56U)) == 0;
-  };
   const uint8_t* source = ip + 8;
   const uint8_t* destination = ip + 24;
   if (destination[0] == 0xff) return DropReason::kMulticast;
-  if (link_local_or_multicast(source) || link_local_or_multicast(destination)) return DropReason::kMartian;
-  if (unspecified_or_loopback(source) || unspecified_or_loopback(destination)) return DropReason::kMartian;
+  if (!is_ipv6_unicast(source) || !is_ipv6_unicast(destination)) return DropReason::kMartian;
   if (ip[7] <= 1) return DropReason::kTtlExpired;
   return DropReason::kNone;
 }

@@ -77,6 +77,14 @@ TEST(SwitchConfigPathDelay, ProbesMayBeIpv6) {
   EXPECT_EQ(json["targets"][0]["name"], "2001:db8:ff::2");
 }
 
+TEST(SwitchConfigPathDelay, SiteLocalAddressesAreGlobalToRouters) {
+  for (const char* address : {"fec0::1", "feff:ffff::1", "fe7f::1"}) {
+    const SwitchConfig config =
+        load_switch_config_text(with_groups(fmt::format("path_delay: {{address: \"{}\"}}", address)), "leaf.yaml");
+    EXPECT_EQ(config.path_delay.address, *config::parse_address(address));
+  }
+}
+
 TEST(SwitchConfigPathDelay, Mistakes) {
   const std::string address = "an address of one switch such as 10.255.0.1 or 2001:db8:ff::1";
   const std::string group = "a group of two members and more: up";
@@ -89,6 +97,8 @@ TEST(SwitchConfigPathDelay, Mistakes) {
        "found address '2001:db8::1/128'; accepted: " + address},
       {"IPv6 multicast", probes("address: \"ff02::1\""), 7, "found address 'ff02::1'; accepted: " + address},
       {"IPv6 link-local", probes("address: \"fe80::1\""), 7, "found address 'fe80::1'; accepted: " + address},
+      {"the end of IPv6 link-local", probes("address: \"febf::1\""), 7,
+       "found address 'febf::1'; accepted: " + address},
       {"IPv6 loopback", probes("address: \"::1\""), 7, "found address '::1'; accepted: " + address},
       {"no address at all", probes("address: 0.0.0.0"), 7, "found address '0.0.0.0'; accepted: " + address},
       {"multicast", probes("address: 224.0.0.1"), 7, "found address '224.0.0.1'; accepted: " + address},
