@@ -1,5 +1,6 @@
 #include "control/running_switch.h"
 
+#include <algorithm>
 #include <thread>
 
 #include <rte_errno.h>
@@ -227,7 +228,7 @@ std::vector<dataplane::PortSettings> RunningSwitch::port_settings() const {
     settings.egress = egress_settings(i);
     settings.pfc = pfc_settings(i);
     settings.resequence = port.resequence;
-    settings.max_frame = devices_[i].facts().max_frame;
+    settings.max_frame = std::min(devices_[i].facts().max_frame, port.sent_frame_bytes());
     all.push_back(settings);
   }
   return all;

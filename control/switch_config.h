@@ -103,6 +103,8 @@ struct PortConfig {
 
   // Longest frame without FCS: the Ethernet header and up to two VLAN tags around an IP packet of `mtu` bytes.
   uint32_t frame_bytes() const { return mtu + 14U + 8U; }
+  // The longest that may leave: one tag where there are VLANs, and then also for what leaves without.
+  uint32_t sent_frame_bytes() const { return mtu + 14U + (vlans.empty() ? 0U : 4U); }
 };
 
 struct NextHopConfig {
