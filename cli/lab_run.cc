@@ -158,13 +158,17 @@ std::vector<std::string> overlays_of(const LabOptions& options) {
 
 bool is_scenario_name(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-// Before the run: that each output has a file of its own, which can be written and is no scenario. `--json s.yaml` is
-// how a scenario is lost that was meant to be run.
-void check_outputs(const LabOptions& options) {
-  std::vector<std::pair<std::string, std::string>> outputs;  // option, path
-  if (options.json && *options.json != "-") outputs.emplace_back("--json", *options.json);
-  if (!options.flows.empty()) outputs.emplace_back("--flows", options.flows);
-  if (!options.timeline.empty()) outputs.emplace_back("--timeline", options.timeline);
+struct Output {
+  std::string option;
+  std::string path;
+};
+
+// All files that a run will write; each port is captured once.
+std::vector<Output> outputs_of(const LabOptions& options) {
+  std::vector<Output> outputs;
+  if (options.json && *options.json != "-") outputs.push_back({"--json", *options.json});
+  if (!options.flows.empty()) outputs.push_back({"--flows", options.flows});
+  if (!options.timeline.empty()) outputs.push_back({"--timeline", options.timeline});
   std::set<std::string> ports;
   for (const std::string& capture : options.captures) {
     const size_t end = capture.find('=');
@@ -172,23 +176,35 @@ void check_outputs(const LabOptions& options) {
     if (!ports.insert(capture.substr(0, end)).second) {
       throw_bad_input("--capture: found '{}' a second time; accepted: each port once", capture.substr(0, end));
     }
-    outputs.emplace_back("--capture", capture.substr(end + 1));
+    outputs.push_back({"--capture", capture.substr(end + 1)});
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& [option, path] = outputs[i];
+  return outputs;
+}
+
+void check_writable(const Output& output) {
+  const bool was_there = access(output.path.c_str(), F_OK) == 0;
+  if (!std::ofstream(output.path, std::ios::app)) {
+    throw_failed("{}: cannot write {}: {}", output.option, output.path, std::strerror(errno));
+  }
+  if (!was_there) std::remove(output.path.c_str());
+}
+
+// Before the run: that each output has a file of its own, which can be written and is no scenario. `--json s.yaml` is
+// how a scenario is lost that was meant to be run.
+void check_outputs(const LabOptions& options) {
+  const std::vector<Output> outputs = outputs_of(options);
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    const auto& [option, path] = *output;
     if (path.empty() || path == "-" || is_scenario_name(path)) {
       throw_bad_input("{}: found '{}'; accepted: a file for results{}", option, path,
                       option == "--json" ? " (the scenario goes before --json)" : "");
     }
-    for (size_t j = 0; j < i; ++j) {
-      if (outputs[j].second != path) continue;
-      throw_bad_input("{}: found '{}', where {} goes, too; accepted: a file of its own", option, path,
-                      outputs[j].first);
+    const auto same =
+        std::find_if(outputs.begin(), output, [&](const Output& other) { return other.path == output->path; });
+    if (same != output) {
+      throw_bad_input("{}: found '{}', where {} goes, too; accepted: a file of its own", option, path, same->option);
     }
-    const bool was_there = access(path.c_str(), F_OK) == 0;
-    if (!std::ofstream(path, std::ios::app))
-      throw_failed("{}: cannot write {}: {}", option, path, std::strerror(errno));
-    if (!was_there) std::remove(path.c_str());
+    check_writable(*output);
   }
 }
 

@@ -205,12 +205,16 @@ void read_link(const Map& map, const Device& device, PortConfig& port) {
   port.tx_ring = map.optional("tx_ring", port.tx_ring, [](const Value& v) { return read_ring(v, 32, 4096); });
 }
 
+template <typename T, typename Print>
+void refuse_repeated(const Value& value, const std::vector<T>& items, const Print& print, std::string_view accepted) {
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    if (std::find(items.begin(), item, *item) != item) value.refuse_found(print(*item) + " a second time", accepted);
+  }
+}
+
 std::vector<net::Mac> read_mac_list(const Value& value) {
   std::vector<net::Mac> macs = config::list_of(config::station_mac(), 1, kMaxMacsOfPort)(value);
-  std::set<net::Mac> seen;
-  for (const net::Mac& mac : macs) {
-    if (!seen.insert(mac).second) value.refuse_found(config::print_mac(mac) + " a second time", "each MAC once");
-  }
+  refuse_repeated(value, macs, config::print_mac, "each MAC once");
   return macs;
 }
 
@@ -232,10 +236,10 @@ net::IpAddress read_own_address(const Value& value) {
   const auto address = config::parse_address(value.scalar(accepted));
   if (!address) value.refuse(accepted);
   const auto& bytes = address->bytes;
-  const bool nobody = std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; });
-  const bool is_own = address->family == net::IpFamily::kIpv4 ? dataplane::kIpv4Unicast[bytes[0]]
-                                                              : bytes[0] != 0xff && !(nobody && bytes[15] <= 1);
-  if (!is_own) value.refuse(accepted);
+  const bool is_station = address->family == net::IpFamily::kIpv4
+                              ? dataplane::kIpv4Unicast[bytes[0]]
+                              : dataplane::is_ipv6_link_local(bytes.data()) || dataplane::is_ipv6_unicast(bytes.data());
+  if (!is_station) value.refuse(accepted);
   return *address;
 }
 
@@ -244,12 +248,7 @@ void read_addresses(const Value& value, PortConfig& port) {
   if (port.any_mac && !port.addresses.empty()) {
     value.refuse("no addresses on a port with mac: any, which has no MAC address to answer with");
   }
-  for (size_t i = 0; i < port.addresses.size(); ++i) {
-    if (std::find(port.addresses.begin(), port.addresses.begin() + static_cast<ptrdiff_t>(i), port.addresses[i]) !=
-        port.addresses.begin() + static_cast<ptrdiff_t>(i)) {
-      value.refuse_found(config::print_address(port.addresses[i]) + " a second time", "each address once");
-    }
-  }
+  refuse_repeated(value, port.addresses, config::print_address, "each address once");
 }
 
 void read_vlans(const Map& map, PortConfig& port) {

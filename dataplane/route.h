@@ -41,10 +41,13 @@ struct Destinations {
   unsigned ipv6 = 0;      // how many packets are IPv6
 };
 
+// fe80::/10: of one link (RFC 4291 2.5.6).
+inline bool is_ipv6_link_local(const uint8_t* address) { return address[0] == 0xfe && (address[1] & 0xc0U) == 0x80; }
+
 // Whether a router forwards to and from the IPv6 address: neither multicast, nor link-local (fe80::/10), unspecified or
 // loopback. Site-local ones are global to it (RFC 4291 2.5.7).
 inline bool is_ipv6_unicast(const uint8_t* address) {
-  if (address[0] == 0xff || (address[0] == 0xfe && (address[1] & 0xc0U) == 0x80)) return false;
+  if (address[0] == 0xff || is_ipv6_link_local(address)) return false;
   // ::/127, in network order: all but the last bit are zero
   return net::load<uint64_t>(address) != 0 || (net::load<uint64_t>(address + 8) & ~(uint64_t{1} << 56U)) != 0;
 }

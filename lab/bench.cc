@@ -12,10 +12,10 @@
 #include "config/words.h"
 #include "lab/fabric/fabric.h"
 #include "lab/ideal/alone_time.h"
-#include "lab/ideal/fabric_capacity.h"
 #include "lab/report/report.h"
 #include "lab/scenario/experiment.h"
 #include "lab/scenario/machine_memory.h"
+#include "lab/topology/link_state.h"
 #include "net/error.h"
 
 namespace heddle::lab {

@@ -14,7 +14,7 @@ void LateFlights::push_more(const Flight& flight) {
   more_->push(flight);
 }
 
-DropReason Wire::Mishaps::fate_of(uint32_t frame_bytes, Time start, Time arrival) {
+DropReason Wire::Particulars::fate_of(uint32_t frame_bytes, Time start, Time arrival) {
   while (next_change < changes.size() && changes[next_change].at <= start) {
     up = changes[next_change].up;
     loss = changes[next_change].loss;

@@ -112,16 +112,16 @@ class alignas(64) Wire {
   };
 
   Wire(Duration delay, int overhead, double loss, double bit_error, uint64_t seed)
-      : sent_{.delay = delay, .bell = {}, .overhead = overhead, .seed = seed, .mishaps = {}} {
+      : sent_{.delay = delay, .bell = {}, .overhead = overhead, .seed = seed, .particulars = {}} {
     if (loss == 0 && bit_error == 0) return;
-    mishaps().loss = loss;
-    mishaps().bit_error = bit_error;
+    particulars().loss = loss;
+    particulars().bit_error = bit_error;
   }
 
   // All that will ever happen to the link, ascending; both ends read it before it happens, which is how a packet
   // already on its way can be lost to a failure that comes.
   void plan(std::vector<Change> changes) {
-    if (!changes.empty()) mishaps().changes = std::move(changes);
+    if (!changes.empty()) particulars().changes = std::move(changes);
   }
 
   // --- the sending node
@@ -130,11 +130,11 @@ class alignas(64) Wire {
   // Sends a packet of that length whose transmission takes [start, end); returns why it will not arrive, or kNone. A
   // lost packet stays with the caller.
   DropReason send(Packet* packet, uint32_t frame_bytes, Time start, Time end, unsigned parity) {
-    if (sent_.mishaps != nullptr) [[unlikely]] {
-      const DropReason fate = sent_.mishaps->fate_of(frame_bytes, start, end + sent_.delay);
+    if (sent_.particulars != nullptr) [[unlikely]] {
+      const DropReason fate = sent_.particulars->fate_of(frame_bytes, start, end + sent_.delay);
       if (fate != DropReason::kNone) return fate;
-      if (sent_.mishaps->capture != nullptr) sent_.mishaps->capture->add(packet, end);
-      sent_.mishaps->busy += end - start;
+      if (sent_.particulars->capture != nullptr) sent_.particulars->capture->add(packet, end);
+      sent_.particulars->busy += end - start;
     }
     if (outbox_[parity].empty()) sent_.bell.ring(parity);
     outbox_[parity].push({packet, end + sent_.delay});
@@ -145,13 +145,13 @@ class alignas(64) Wire {
   // Whom to tell of the first packet sent in a window; nobody by default.
   void announce_by(Inbox::Bell bell) { sent_.bell = bell; }
   // Keeps a copy of all that is sent from now on in `buffer`.
-  void capture_into(CaptureBuffer& buffer) { mishaps().capture = &buffer; }
+  void capture_into(CaptureBuffer& buffer) { particulars().capture = &buffer; }
   // Adds up how long it sends: for links whose rate changes, where bytes do not say it.
-  void measure_busy() { mishaps().measures_busy = true; }
+  void measure_busy() { particulars().measures_busy = true; }
   // What has been added up; nothing if it was not asked for.
   std::optional<Duration> busy() const {
-    if (sent_.mishaps == nullptr || !sent_.mishaps->measures_busy) return std::nullopt;
-    return sent_.mishaps->busy;
+    if (sent_.particulars == nullptr || !sent_.particulars->measures_busy) return std::nullopt;
+    return sent_.particulars->busy;
   }
   uint64_t packets() const { return sent_.packets; }
   uint64_t wire_bytes() const {
@@ -207,7 +207,7 @@ class alignas(64) Wire {
 
  private:
   // What befalls packets of a link that is not perfect, who looks at them, and how long they take if that varies.
-  struct Mishaps {
+  struct Particulars {
     DropReason fate_of(uint32_t frame_bytes, Time start, Time arrival);
 
     double loss = 0;
@@ -220,9 +220,9 @@ class alignas(64) Wire {
     bool measures_busy = false;
     Duration busy = 0;  // of packets that were not lost
   };
-  Mishaps& mishaps() {
-    if (sent_.mishaps == nullptr) sent_.mishaps.reset(new Mishaps{.random = Random(sent_.seed)});
-    return *sent_.mishaps;
+  Particulars& particulars() {
+    if (sent_.particulars == nullptr) sent_.particulars.reset(new Particulars{.random = Random(sent_.seed)});
+    return *sent_.particulars;
   }
 
   // The sender's.
@@ -233,7 +233,7 @@ class alignas(64) Wire {
     Inbox::Bell bell;
     int overhead;
     uint64_t seed;
-    std::unique_ptr<Mishaps> mishaps;  // null: nothing is lost, nobody listens, one rate
+    std::unique_ptr<Particulars> particulars;  // null: nothing is lost, nobody listens, one rate
   };
   std::array<Outbox, 2> outbox_;  // by the parity of the window in which it is filled
   alignas(64) Sent sent_;

@@ -3,7 +3,6 @@
 
 #include "lab/engine/fabric_settings.h"
 #include "lab/fabric/builder.h"
-#include "lab/ideal/fabric_capacity.h"
 #include "lab/topology/link_state.h"
 #include "net/random.h"
 

@@ -110,14 +110,6 @@ void put_ways(const Topology& topology, const LinkStates& states, LinkLayer laye
 
 }  // namespace
 
-LinkStates states_at_start(const Topology& topology, const std::vector<LinkEvent>& events) {
-  LinkStates states(topology);
-  for (const LinkEvent& event : events) {
-    if (event.at == 0) states.apply(event);
-  }
-  return states;
-}
-
 FabricCapacity capacity_of(const Topology& topology, const std::vector<LinkEvent>& events, const HostSettings& hosts,
                            Duration trigger_delay) {
   FabricCapacity capacity;

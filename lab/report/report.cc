@@ -11,7 +11,7 @@
 
 #include "lab/fabric/recovery.h"
 #include "lab/ideal/alone_time.h"
-#include "lab/ideal/fabric_capacity.h"
+#include "lab/topology/link_state.h"
 
 namespace heddle::lab {
 namespace {

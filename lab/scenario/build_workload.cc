@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "lab/ideal/fabric_capacity.h"
 #include "lab/scenario/build_topology.h"
 #include "lab/topology/import_text.h"
+#include "lab/topology/link_state.h"
 #include "net/error.h"
 
 namespace heddle::lab {

@@ -94,13 +94,9 @@ Duration trigger_delay_of(const Experiment& experiment) {
 }
 
 LowerBound bound_of(const Experiment& experiment) {
-  uint64_t smallest = UINT64_MAX;
-  for (const Message& message : experiment.workload.messages) {
-    if (!message.is_barrier()) smallest = std::min(smallest, message.bytes);
-  }
   const FabricSettings& settings = experiment.settings;
-  return lower_bound(experiment.workload, capacity_of(experiment.topology, settings.events, settings.hosts,
-                                                      trigger_delay_of(experiment), smallest));
+  return lower_bound(experiment.workload,
+                     capacity_of(experiment.topology, settings.events, settings.hosts, trigger_delay_of(experiment)));
 }
 
 // Hosts that only a time-out helps must have the time to see some.

@@ -49,6 +49,14 @@ void LinkStates::apply(const LinkEvent& event) {
   }
 }
 
+LinkStates states_at_start(const Topology& topology, const std::vector<LinkEvent>& events) {
+  LinkStates states(topology);
+  for (const LinkEvent& event : events) {
+    if (event.at == 0) states.apply(event);
+  }
+  return states;
+}
+
 std::vector<Capacity> switch_capacities(const Topology& topology, const LinkStates& states) {
   std::vector<Capacity> capacities(topology.switch_count());
   for (LinkId id = 0; id < topology.links.size(); ++id) {

@@ -44,6 +44,9 @@ class LinkStates {
   std::vector<Rate> b_to_a_;
 };
 
+// When a run begins: with the events of time 0, all valid.
+LinkStates states_at_start(const Topology& topology, const std::vector<LinkEvent>& events);
+
 // Bits per second that can leave and enter a part of the fabric over live links.
 struct Capacity {
   uint64_t out = 0;

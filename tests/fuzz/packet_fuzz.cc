@@ -3,7 +3,8 @@
 //   packet-fuzz -max_total_time=60 CORPUS tests/fuzz/corpus/packet_fuzz
 //
 // The last five bytes of an input say how the frame arrives (see Arrival); the rest is the frame. Whatever comes in, it
-// is one named drop that leaves the frame untouched, or one frame out: the one that a router must send. The checksum
+// is one named drop that leaves the frame untouched, or one frame out: the one that a router must send, or an
+// answer to who asked the switch itself. The checksum
 // may be repaired first, or hardly an IPv4 header would ever get past it.
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,9 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
+constexpr uint32_t kOwn = ip4(10, 1, 0, 1);
+constexpr Address6 kOwn6 = ip6(1, 1);
+
 struct Arrival {
   bool repair_checksum;    // bit 0 of the first byte
   bool stripped;           // bit 1: a tag was taken out of the frame
@@ -39,12 +43,13 @@ struct Arrival {
         first_segment(static_cast<uint16_t>(get16(bytes, 3))) {}
 };
 
-// Eight switches: with and without a MAC of their own, every trust, hashes of every field and of the usual ones. Every
-// destination leads to a group of two next hops, one untagged, one on a VLAN.
+// Eight switches: with and without a MAC and addresses of their own, every trust, hashes of every field and of the
+// usual ones. Every destination leads to a group of two next hops, one untagged, one on a VLAN.
 std::unique_ptr<TestSwitch> make_switch(unsigned which) {
   SwitchPlan plan;
   dataplane::IngressPort& ingress = plan.ports[kInPort].ingress;
   ingress.any_mac = (which & 1U) != 0;
+  if (!ingress.any_mac) ingress.addresses = {net::IpAddress(kOwn), net::IpAddress(net::IpFamily::kIpv6, kOwn6)};
   ingress.trust = static_cast<dataplane::Trust>(which % 3);
   if ((which & 4U) != 0) plan.hash.fields = {0xff, 0xff, 0xff};
   for (auto& port : plan.ports) port.max_frame = 9000;
@@ -78,6 +83,18 @@ void repair_checksum(Bytes& frame) {
   frame[at + 11] = static_cast<uint8_t>(checksum);
 }
 
+// What was asked is said in the frame itself, which goes back: as long as it was, but for a tag that comes back, zeros,
+// and the option of an advertisement.
+void check_answered(const Packet* packet, PortId port, const Bytes& frame) {
+  require(port == kInPort, "an answer left by another port");
+  const Bytes out = content_of(packet);
+  require(packet->pkt_len == out.size(), "wrong length");
+  require(out.size() <= frame.size() + sizeof(net::VlanTag) + 8, "an answer longer than asked for");
+  require((out[0] & 1U) == 0 || (out[0] == 0x33 && out[5] == 1), "an answer to a group");
+  require(std::equal(frame.begin() + 6, frame.begin() + 12, out.begin()) || out[0] == 0x33,
+          "an answer to somebody else");
+}
+
 void check_forwarded(const Packet* packet, PortId port, const Bytes& frame) {
   const PacketMeta& meta = meta_of(packet);
   require(port == kPlainPort || port == kTaggedPort, "left by a port that no route names");
@@ -109,10 +126,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     packet->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
   }
   const uint64_t drops_before = device.all_drops();
+  const uint64_t answers_before = device.counters(kInPort).answered.get();
   device.pass(packet.get());
   const uint64_t drops = device.all_drops() - drops_before;
   require(device.sent.size() + drops == 1 && drops == device.sink.taken.size(), "not one packet out or one drop");
-  if (drops == 0) {
+  if (device.counters(kInPort).answered.get() != answers_before) {
+    require(drops == 0, "an answer was dropped");
+    check_answered(packet.get(), device.sent[0].port, frame);
+  } else if (drops == 0) {
     check_forwarded(packet.get(), device.sent[0].port, frame);
   } else {
     require(content_of(packet.get()) == frame, "a dropped frame was changed");
